@@ -1,0 +1,1 @@
+"""The shipped emoji picture set and the script that builds it."""

@@ -1,0 +1,216 @@
+"""Presets: named strategies as files, the libraries they come from, and Accelerate's view of them.
+
+A preset file has four parts (`about`, `accelerate`, `training`, `environment`). Accelerate's own
+file refuses keys it does not know and cannot hold accumulation or a comm hook, so it is rendered
+from the preset and never edited.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ringside import yaml_text
+from ringside.errors import PresetError, nearest
+from ringside.rundir import write_atomic
+from ringside.spec import FORMAT, AccelerateSettings, Device, TrainingSettings
+
+NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+ENVIRONMENT_PATTERN = re.compile(r"(NCCL|TORCH_NCCL|GLOO)_[A-Z0-9_]+|OMP_NUM_THREADS")
+BUILT_IN, YOURS, TEAM = "built-in", "yours", "team"
+RENDERED_PROCESSES = 2
+
+_Text = Annotated[str, Meta(max_length=2000)]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person needs to choose: words only, nothing that changes a run but `devices`."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=80)]
+    why: _Text
+    when: _Text
+    limits: _Text = ""
+    author: Annotated[str, Meta(max_length=200)] = ""
+    devices: Annotated[list[Device], Meta(min_length=1)] = ["cuda", "cpu"]
+
+
+class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of `presets/NAME.yaml`."""
+
+    format: int = FORMAT
+    about: About
+    accelerate: AccelerateSettings
+    training: TrainingSettings = TrainingSettings()
+    environment: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if self.format > FORMAT:
+            raise ValueError(f"format {self.format} is newer than this Ringside reads ({FORMAT})")
+        for name in self.environment:
+            if not ENVIRONMENT_PATTERN.fullmatch(name):
+                raise ValueError(
+                    f"environment may hold NCCL_*, TORCH_NCCL_*, GLOO_* and OMP_NUM_THREADS, "
+                    f"not {name}"
+                )
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True):
+    """A preset file with its name and origin; `given` holds the dotted keys written in it."""
+
+    name: str
+    origin: str
+    path: str
+    file: PresetFile
+    given: frozenset[str]
+
+    @property
+    def about(self) -> About:
+        """Title, why, when, limits, author, devices."""
+        return self.file.about
+
+
+def built_in_folder() -> Path:
+    """`accelerate_configs`, beside this package in a clone, an editable install and a wheel."""
+    return Path(__file__).resolve().parent.parent / "accelerate_configs"
+
+
+def user_folder() -> Path:
+    """Where `presets import` puts files: one folder per user."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("ringside")) / "presets"
+
+
+def libraries() -> Iterator[tuple[str, Path]]:
+    """(origin, folder) in order: built-in, your own, the team's (`$RINGSIDE_LIBRARY`)."""
+    yield BUILT_IN, built_in_folder() / "presets"
+    yield YOURS, user_folder()
+    if team := os.environ.get("RINGSIDE_LIBRARY"):
+        yield TEAM, Path(team).expanduser()
+
+
+def parse_preset(data: bytes | str, *, name: str, origin: str, path: str = "") -> Preset:
+    """Read preset text; raises PresetError with line, key and the mend."""
+    document = yaml_text.load_text(data, origin=Path(path).name or f"{name}.yaml")
+    if not isinstance(document.value, dict):
+        raise PresetError(f"{document.origin}: a preset has the parts about, accelerate, training.")
+    file = document.convert(PresetFile)
+    given = frozenset(_dotted(document.value))
+    return Preset(name=name, origin=origin, path=path, file=file, given=given)
+
+
+def load_preset(path: Path, *, origin: str = "file", name: str | None = None) -> Preset:
+    """Read one preset file; its name is the file's name."""
+    name = name or path.stem
+    if not NAME_PATTERN.fullmatch(name.partition(":")[2] or name):
+        raise PresetError(
+            f"{path.name!r} is no name for a preset; use small letters, digits, - and _, "
+            "as in ddp_bf16.yaml."
+        )
+    data = yaml_text.read_bytes(path)
+    return parse_preset(data, name=name, origin=origin, path=str(path))
+
+
+class Library:
+    """All presets this user can choose; a name taken by an earlier library gets its origin in front."""
+
+    def __init__(self) -> None:
+        self.presets: dict[str, Preset] = {}
+        self.faults: list[PresetError] = []
+        for origin, folder in libraries():
+            for path in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
+                self._add(origin, path)
+
+    def _add(self, origin: str, path: Path) -> None:
+        name = path.stem if path.stem not in self.presets else f"{origin}:{path.stem}"
+        try:
+            self.presets[name] = load_preset(path, origin=origin, name=name)
+        except PresetError as fault:
+            self.faults.append(fault)
+
+    def __iter__(self) -> Iterator[Preset]:
+        return iter(self.presets.values())
+
+    def get(self, name: str) -> Preset:
+        """The preset of this name; an unknown one is a PresetError with the nearest name."""
+        if name in self.presets:
+            return self.presets[name]
+        if broken := [str(fault) for fault in self.faults if str(fault).startswith(f"{name}.yaml")]:
+            raise PresetError(broken[0])
+        raise PresetError(f"There is no preset {name!r}. {nearest(name, self.presets)}")
+
+
+def import_preset(path: Path, *, name: str | None = None) -> Preset:
+    """Check a preset file and copy it into your own library; never overwrites."""
+    name = name or path.stem
+    preset = load_preset(path, name=name)
+    target = user_folder() / f"{name}.yaml"
+    if name in Library().presets or target.exists():
+        raise PresetError(f"A preset {name!r} exists already; import it under another --name.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(target, path.read_bytes())
+    return msgspec.structs.replace(preset, origin=YOURS, path=str(target))
+
+
+def export_preset(preset: Preset, target: Path) -> Path:
+    """Copy the preset's file, byte for byte, to a file or into a folder; never overwrites."""
+    if target.is_dir():
+        target = target / f"{preset.name.rpartition(':')[2]}.yaml"
+    if target.exists():
+        raise PresetError(f"{target} exists already; choose another name.")
+    if not target.parent.is_dir():
+        raise PresetError(f"The folder {target.parent} does not exist.")
+    write_atomic(target, Path(preset.path).read_bytes())
+    return target
+
+
+def accelerate_config(settings: AccelerateSettings, num_processes: int) -> dict[str, Any]:
+    """The content of an Accelerate config file; port 0 lets the launcher take a free one.
+
+    The count stands in it literally: without it, or with -1, `accelerate launch` 1.15 refuses.
+    """
+    config: dict[str, Any] = {
+        "compute_environment": "LOCAL_MACHINE",
+        "distributed_type": settings.distributed_type,
+        "mixed_precision": settings.mixed_precision,
+        "num_machines": 1,
+        "num_processes": num_processes,
+        "machine_rank": 0,
+        "main_process_port": 0,
+        "main_training_function": "main",
+        "use_cpu": False,
+        "debug": False,
+    }
+    if settings.fsdp_config is not None:
+        config["fsdp_config"] = msgspec.to_builtins(settings.fsdp_config)
+    return config
+
+
+def render(preset: Preset, num_processes: int | None = None) -> str:
+    """The Accelerate file of a preset as text, with a header that says where it comes from."""
+    count = preset.file.accelerate.num_processes or num_processes or RENDERED_PROCESSES
+    header = (
+        f"# Generated from presets/{preset.name}.yaml; edit that file and run "
+        "`ringside presets render`.\n"
+        "# Other process counts: accelerate launch --num_processes N.\n"
+    )
+    return header + yaml_text.dump(accelerate_config(preset.file.accelerate, count))
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of a preset file, for editors."""
+    return msgspec.json.schema(PresetFile)
+
+
+def _dotted(value: Any, prefix: str = "") -> Iterator[str]:
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _dotted(inner, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"

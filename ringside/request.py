@@ -1,0 +1,167 @@
+"""From what a person asks (flags or a form) to the RunSpec: defaults, overrides, refusals.
+
+The terminal, the page and a plain `accelerate launch` all come through `resolve`, so they agree on
+every default, and the RunSpec tells for each value where it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ringside import yaml_text
+from ringside.data import parse_data
+from ringside.errors import SpecError, nearest
+from ringside.hardware import Hardware
+from ringside.models import check_model
+from ringside.presets import Library, Preset, PresetFile
+from ringside.spec import AccelerateSettings, DataSpec, Device, RunSpec, TrainingSettings
+
+DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 32, "cuda": 128}
+MAX_BATCH = 2**20
+
+
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person may say about a run; None means: take the default.
+
+    `batch` counts images per step over all devices. An accumulation preset multiplies it by its
+    number of micro-steps, unless `keep_global_batch` pins it.
+    """
+
+    preset: str
+    data: str = "emoji"
+    model: str | None = None
+    epochs: int | None = None
+    batch: int | None = None
+    keep_global_batch: bool = False
+    processes: int | None = None
+    image_size: int | None = None
+    seed: int | None = None
+    overrides: dict[str, str] = {}
+    request_id: str | None = None
+
+
+def resolve(request: RunRequest, hardware: Hardware, library: Library | None = None) -> RunSpec:
+    """The RunSpec for this machine; every refusal is one sentence (SpecError, PresetError, DataError)."""
+    preset = (library or Library()).get(request.preset)
+    file = _with_overrides(preset, request.overrides)
+    device = _device(preset, hardware)
+    threads = 1
+    processes, processes_from = _processes(request, file.accelerate, hardware, threads)
+    batch, batch_from = _global_batch(request, file.training, device, processes)
+    data = parse_data(request.data, image_size=request.image_size)
+    sources = _sources(preset, request)
+    sources |= {"num_processes": processes_from, "global_batch": batch_from}
+    return RunSpec(
+        preset=preset.name,
+        accelerate=msgspec.structs.replace(file.accelerate, num_processes=processes),
+        training=file.training,
+        environment=file.environment,
+        data=data,
+        model=check_model(request.model or "resnet50"),
+        epochs=_at_least_one("epochs", request.epochs) or 3,
+        global_batch=batch,
+        num_processes=processes,
+        device=device,
+        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:processes]),
+        threads_per_device=threads,
+        seed=request.seed or 0,
+        sources=sources,
+        request_id=request.request_id,
+    )
+
+
+def _device(preset: Preset, hardware: Hardware) -> Device:
+    device = hardware.device
+    if device not in preset.about.devices:
+        has = "no GPU" if device == "cpu" else "GPUs"
+        needs = "a GPU" if device == "cpu" else "a machine without GPUs"
+        raise SpecError(
+            f"The preset {preset.name} needs {needs} and this machine has {has}; "
+            f"{'ddp and fsdp run on CPU too' if device == 'cpu' else 'choose another preset'}."
+        )
+    return device
+
+
+def _processes(
+    request: RunRequest, settings: AccelerateSettings, hardware: Hardware, threads: int
+) -> tuple[int, str]:
+    available = hardware.num_devices(threads)
+    asked = _at_least_one("processes", request.processes)
+    if asked is None:
+        if settings.num_processes:
+            return settings.num_processes, "preset"
+        return (available if hardware.gpus else min(2, available)), "machine"
+    if asked > available:
+        noun = "GPU" if hardware.gpus else "CPU core"
+        raise SpecError(
+            f"{asked} processes were asked for, but this machine has {available} "
+            f"{noun}{'s' if available > 1 else ''}; choose at most {available}."
+        )
+    return asked, "flag"
+
+
+def _global_batch(
+    request: RunRequest, training: TrainingSettings, device: Device, processes: int
+) -> tuple[int, str]:
+    asked = _at_least_one("batch", request.batch)
+    if asked is not None and asked > MAX_BATCH:
+        raise SpecError(f"A batch of {asked} is beyond {MAX_BATCH}; choose a smaller one.")
+    batch = asked or DEFAULT_MICRO_BATCH[device] * processes
+    if not request.keep_global_batch:
+        batch *= training.accumulation_steps
+    return batch, "flag" if asked else "default"
+
+
+def _at_least_one(name: str, value: int | None) -> int | None:
+    if value is not None and value < 1:
+        raise SpecError(f"{name} must be at least 1, not {value}.")
+    return value
+
+
+def _with_overrides(preset: Preset, overrides: dict[str, str]) -> PresetFile:
+    """Apply `--set key=value`; keys are dotted, or the bare name of a training setting."""
+    if not overrides:
+        return preset.file
+    tree: dict[str, Any] = msgspec.to_builtins(preset.file)
+    for key, text in overrides.items():
+        part, name = _locate(key)
+        if part == "environment":
+            tree[part][name] = text
+        else:
+            value = yaml_text.load_text(text or '""', origin=f"--set {key}").value
+            if tree.get(part) is None:
+                tree[part] = {}
+            tree[part][name] = value
+    return yaml_text.Document(tree, {}, "--set").convert(PresetFile)
+
+
+def _locate(key: str) -> tuple[str, str]:
+    part, _, name = key.rpartition(".")
+    parts = {"training": TrainingSettings, "accelerate": AccelerateSettings}
+    if part == "environment":
+        return part, name
+    for candidate, kind in parts.items():
+        if part in ("", candidate) and name in kind.__struct_fields__:
+            if name == "num_processes":
+                raise SpecError("Use --processes to set the number of processes.")
+            return candidate, name
+    known = [*TrainingSettings.__struct_fields__, "mixed_precision"]
+    raise SpecError(f"--set {key}: there is no setting of this name. {nearest(name, known)}")
+
+
+def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
+    """For every setting: flag, preset (written in the file) or default."""
+    changed = {".".join(_locate(key)) for key in request.overrides}
+    table = {}
+    for part, kind in (("accelerate", AccelerateSettings), ("training", TrainingSettings)):
+        for name in kind.__struct_fields__:
+            key = f"{part}.{name}"
+            given = any(k == key or k.startswith(f"{key}.") for k in preset.given)
+            table[key] = "flag" if key in changed else "preset" if given else "default"
+    for name in ("data", "model", "epochs", "seed"):
+        table[name] = "flag" if getattr(request, name) is not None else "default"
+    return table
+
+

@@ -1,0 +1,191 @@
+"""One run directory: its files, who writes each, and how to read and write them safely.
+
+The contract is described in `docs/run-directory.md`. Each file has one writer. A line is written
+with one `os.write`; a whole file goes to a temporary name, is synced, and is renamed into place.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.spec import FORMAT
+
+T = TypeVar("T")
+
+ID_PATTERN = re.compile(r"\d{8}-\d{6}-[a-z]+-[a-z]+(-\d+)?")
+
+_ADJECTIVES = (
+    "amber brisk calm clear coral crisp dusky eager early fair gentle golden keen light lively "
+    "lucid mellow merry mild noble pearl plum proud quick quiet rapid royal ruby silver spry "
+    "steady still sunny swift tidy vivid warm wise"
+).split()
+_ANIMALS = (
+    "badger beaver bison crane curlew deer dove eagle egret falcon finch fox gannet gecko hare "
+    "hawk heron ibex ibis jay kestrel kite lark lynx marten merlin moose newt orca osprey otter "
+    "owl panda plover puffin quail raven robin seal stork swan tern thrush trout vole wren"
+).split()
+
+
+def runs_root() -> Path:
+    """`$RINGSIDE_RUNS`, else one folder per user. Not created here."""
+    given = os.environ.get("RINGSIDE_RUNS")
+    if given:
+        return Path(given).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("ringside")) / "runs"
+
+
+class RunDir:
+    """Paths and file access of one run; holds no state besides its path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        """The folder's name: date, time and two words."""
+        return self.path.name
+
+    @property
+    def name(self) -> str:
+        """The two words a person remembers."""
+        return "-".join(self.id.split("-")[2:]) or self.id
+
+    spec = property(lambda self: self.path / "spec.json")
+    accelerate = property(lambda self: self.path / "accelerate.yaml")
+    plan = property(lambda self: self.path / "plan.json")
+    hardware = property(lambda self: self.path / "hardware.json")
+    events = property(lambda self: self.path / "events.jsonl")
+    owner = property(lambda self: self.path / "owner.json")
+    exit = property(lambda self: self.path / "exit.json")
+    console = property(lambda self: self.path / "console.log")
+    logs = property(lambda self: self.path / "logs")
+    ranks = property(lambda self: self.path / "ranks")
+    requests = property(lambda self: self.path / "requests")
+    checkpoints = property(lambda self: self.path / "checkpoints")
+
+    def read(self, path: Path, kind: type[T]) -> T | None:
+        """Decode a JSON file of this run; None when it does not exist or is not readable JSON."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=kind)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def write(self, path: Path, value: Any) -> None:
+        """Write a whole JSON file atomically."""
+        write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+    def request(self, kind: str, **details: Any) -> None:
+        """Ask the run for something (stop, stop-after-epoch, checkpoint); anyone may."""
+        self.requests.mkdir(exist_ok=True)
+        self.write(self.requests / f"{kind}.json", {"t": time.time(), **details})
+
+    def requested(self, kind: str) -> bool:
+        """Whether somebody asked for `kind`."""
+        return bool((self.requests / f"{kind}.json").exists())
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Temp file beside the target, fsync, rename: a reader sees the old file or the new one."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise RunDirError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def create_run_dir(root: Path) -> RunDir:
+    """Make a new, empty run directory with a name that nobody has."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for _ in range(100):
+            path = root / _new_id()
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            run = RunDir(path)
+            for folder in (run.ranks, run.requests, run.logs, run.checkpoints):
+                folder.mkdir()
+            return run
+    except OSError as error:
+        raise RunDirError(
+            f"No run can be stored in {root}: {error.strerror}. "
+            "Set RINGSIDE_RUNS to a folder that you may write."
+        ) from None
+    raise RunDirError(f"No free name for a run in {root}.")
+
+
+def _new_id() -> str:
+    words = random.SystemRandom()
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    return f"{stamp}-{words.choice(_ADJECTIVES)}-{words.choice(_ANIMALS)}"
+
+
+def list_run_dirs(root: Path) -> list[RunDir]:
+    """All runs below `root`, newest first; other folders are left alone."""
+    try:
+        with os.scandir(root) as entries:
+            names = [entry.name for entry in entries if ID_PATTERN.fullmatch(entry.name)]
+    except OSError:
+        return []
+    return [RunDir(root / name) for name in sorted(names, reverse=True)]
+
+
+def find_run(root: Path, text: str) -> RunDir:
+    """The run with this id, or the only one whose id or two words contain `text`.
+
+    `last` is the newest. Raises RunDirError with the near names when none or several fit.
+    """
+    runs = list_run_dirs(root)
+    if text in ("last", "latest") and runs:
+        return runs[0]
+    exact = [run for run in runs if text in (run.id, run.name)]
+    matches = exact or [run for run in runs if text and text in run.id]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(run.id for run in matches[:5])
+        raise RunDirError(f"{text!r} fits {len(matches)} runs: {names}. Give more of the name.")
+    hint = f"`ringside list` shows the {len(runs)} runs there." if runs else "There are none yet."
+    raise RunDirError(f"No run {text!r} in {root}. {hint}")
+
+
+def check_format(value: int, what: str) -> None:
+    """Refuse a file of a newer Ringside; older formats are migrated where they are read."""
+    if value > FORMAT:
+        raise RunDirError(
+            f"{what} has format {value}, this Ringside reads up to {FORMAT}; update Ringside."
+        )
+
+
+def read_new_lines(path: Path, offset: int) -> tuple[bytes, int]:
+    """Whole new lines after `offset`, and the next offset; a torn last line waits for later."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            data = stream.read()
+    except OSError:
+        return b"", offset
+    end = data.rfind(b"\n") + 1
+    return data[:end], offset + end
+
+
+def iter_files(folder: Path, pattern: str) -> Iterator[Path]:
+    """Files that match, in name order; an absent folder has none."""
+    yield from sorted(folder.glob(pattern)) if folder.is_dir() else ()

@@ -1,0 +1,189 @@
+"""What a run is asked to do: the settings of a preset and the complete, frozen request.
+
+Everything here is plain data. Nothing imports torch or Accelerate; the trainer builds the real
+objects from these fields, and every field is read by something.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ringside.errors import SpecError
+
+FORMAT = 1
+
+Device = Literal["cuda", "cpu"]
+Precision = Literal["no", "fp16", "bf16"]
+Strategy = Literal["single", "ddp", "fsdp"]
+
+PositiveInt = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[float, Meta(ge=0)]
+PositiveFloat = Annotated[float, Meta(gt=0)]
+
+STRATEGY_OF_TYPE: dict[str, Strategy] = {"NO": "single", "MULTI_GPU": "ddp", "FSDP": "fsdp"}
+
+
+class FsdpConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The `fsdp_config` block of an Accelerate file, FSDP2 only; keys are Accelerate's own.
+
+    `fsdp_cpu_ram_efficient_loading` must be false: with true, Accelerate 1.15 fails on any model
+    that has buffers, and BatchNorm has (huggingface/accelerate#3898).
+    """
+
+    fsdp_version: Literal[2] = 2
+    fsdp_reshard_after_forward: bool = True
+    fsdp_offload_params: bool = False
+    fsdp_auto_wrap_policy: Literal["TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"] = (
+        "TRANSFORMER_BASED_WRAP"
+    )
+    fsdp_transformer_layer_cls_to_wrap: str = "Bottleneck,BasicBlock"
+    fsdp_cpu_ram_efficient_loading: Literal[False] = False
+    fsdp_state_dict_type: Literal["SHARDED_STATE_DICT", "FULL_STATE_DICT"] = "SHARDED_STATE_DICT"
+
+
+class AccelerateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The part of a preset that Accelerate's own file can hold.
+
+    `num_processes` None means: one for every device of the machine.
+    """
+
+    distributed_type: Literal["NO", "MULTI_GPU", "FSDP"] = "NO"
+    mixed_precision: Precision = "no"
+    num_processes: PositiveInt | None = None
+    fsdp_config: FsdpConfig | None = None
+
+    def __post_init__(self) -> None:
+        if (self.distributed_type == "FSDP") != (self.fsdp_config is not None):
+            raise ValueError("fsdp_config and distributed_type FSDP go together")
+
+    @property
+    def strategy(self) -> Strategy:
+        """The short name of what `distributed_type` asks for."""
+        return STRATEGY_OF_TYPE[self.distributed_type]
+
+
+class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The part of a preset that Accelerate's file cannot hold; read by the trainer.
+
+    `learning_rate` is stated for a global batch of `base_batch` images and scaled by
+    `learning_rate_rule` (linear: Goyal et al. 2017, arXiv:1706.02677; sqrt: usual with AdamW).
+    `reduce_dtype` is FSDP's type of the gradient reduction; a comm hook is DDP's way to the same.
+    """
+
+    optimizer: Literal["sgd", "adamw"] = "adamw"
+    learning_rate: PositiveFloat = 0.001
+    learning_rate_rule: Literal["linear", "sqrt", "none"] = "sqrt"
+    base_batch: PositiveInt = 64
+    momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9
+    weight_decay: NonNegative = 0.05
+    warmup_epochs: NonNegative = 0.5
+    clip_norm: NonNegative = 1.0
+    accumulation_steps: PositiveInt = 1
+    channels_last: bool = True
+    compile: bool = False
+    comm_hook: Literal["no", "fp16", "bf16"] = "no"
+    reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
+    num_workers: Annotated[int, Meta(ge=0)] | None = None
+    pretrained: bool = False
+
+
+class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which images; `source` names a module of `ringside.data.sources`, `path` is absolute."""
+
+    source: str
+    path: str | None = None
+    profile: str | None = None
+    image_size: Annotated[int, Meta(ge=8, le=4096)] = 32
+
+    @property
+    def label(self) -> str:
+        """The short name a person typed: `emoji`, `products:ci`, or the folder's path."""
+        if self.source == "folder":
+            return self.path or "folder"
+        return f"{self.source}:{self.profile}" if self.profile else self.source
+
+
+class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The complete request, resolved against one machine; the only thing the trainer reads.
+
+    `global_batch` counts images per optimizer step over all devices and micro-steps.
+    `sources` tells for every resolved value where it came from (preset, flag, default, machine).
+    """
+
+    format: int = FORMAT
+    preset: str
+    accelerate: AccelerateSettings
+    training: TrainingSettings
+    environment: dict[str, str] = {}
+    data: DataSpec
+    model: str = "resnet50"
+    epochs: PositiveInt = 3
+    global_batch: PositiveInt
+    num_processes: PositiveInt
+    device: Device
+    gpu_ids: tuple[int, ...] = ()
+    threads_per_device: PositiveInt = 1
+    seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0
+    sources: dict[str, str] = {}
+    request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy == "single" and self.num_processes != 1:
+            raise SpecError(
+                f"distributed_type NO starts one process, but num_processes is "
+                f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
+            )
+        steps = self.num_processes * self.training.accumulation_steps
+        if self.global_batch % steps:
+            lower, upper = self.global_batch // steps * steps, -(-self.global_batch // steps) * steps
+            choices = f"{lower} or {upper}" if lower else f"{upper}"
+            raise SpecError(
+                f"A global batch of {self.global_batch} cannot be split over {self.num_processes} "
+                f"processes x {self.training.accumulation_steps} micro-steps; choose {choices}."
+            )
+
+    @property
+    def strategy(self) -> Strategy:
+        """single, ddp or fsdp."""
+        return self.accelerate.strategy
+
+    @property
+    def micro_batch(self) -> int:
+        """Images in one forward pass of one device."""
+        return self.global_batch // (self.num_processes * self.training.accumulation_steps)
+
+    @property
+    def learning_rate(self) -> float:
+        """The peak learning rate after the rule has been applied to the global batch."""
+        ratio = self.global_batch / self.training.base_batch
+        factor = {"linear": ratio, "sqrt": ratio**0.5, "none": 1.0}
+        return self.training.learning_rate * factor[self.training.learning_rate_rule]
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True):
+    """What Accelerate, torch and the model really gave, read back inside the trainer.
+
+    `mixed_precision` comes from the dtype of a tensor inside the forward pass;
+    `reduced_bytes_per_step` is what one rank hands to gradient reduction per optimizer step.
+    """
+
+    num_processes: int
+    strategy: str
+    mixed_precision: str
+    backend: str | None
+    device: str
+    device_name: str
+    num_parameters: int
+    bucket_bytes: tuple[int, ...] = ()
+    reduced_bytes_per_step: int | None = None
+    reduce_dtype: str | None = None
+    comm_hook: str = "no"
+    compiled: bool = False
+    accumulation_steps: int = 1
+    channels_last: bool = False
+    threads: int = 1
+    environment: dict[str, str] = {}
+    versions: dict[str, str] = {}
