@@ -37,7 +37,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     when: _Text
     limits: _Text = ""
     author: Annotated[str, Meta(max_length=200)] = ""
-    devices: Annotated[list[Device], Meta(min_length=1)] = ["cuda", "cpu"]
+    devices: Annotated[tuple[Device, ...], Meta(min_length=1)] = ("cuda", "cpu")
 
 
 class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

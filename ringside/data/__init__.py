@@ -1,0 +1,27 @@
+"""Image data: sources, labels, class list, splits, pixels.
+
+    spec = parse_data("emoji")          # or "products:ci", or the path of a folder
+    data = open_data(spec)
+    pixels = decode_rgb(data.train.read(0), data.train.name(0))
+
+Importing this package loads neither numpy nor Pillow nor pyarrow.
+"""
+
+from ringside.data.classes import read_classes, write_classes
+from ringside.data.discovery import SourceInfo, open_data, parse_data, source_names
+from ringside.data.images import ImageData, ImageSplit
+from ringside.data.pixels import decode_rgb, evaluation_crop, thumbnail
+
+__all__ = [
+    "ImageData",
+    "ImageSplit",
+    "SourceInfo",
+    "decode_rgb",
+    "evaluation_crop",
+    "open_data",
+    "parse_data",
+    "read_classes",
+    "source_names",
+    "thumbnail",
+    "write_classes",
+]

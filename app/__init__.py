@@ -1,0 +1,1 @@
+"""Two front ends on the same functions: the page and the `ringside` command."""

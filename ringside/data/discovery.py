@@ -1,0 +1,116 @@
+"""Finds the data sources and turns what a person types into a data set."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from functools import cache
+from pathlib import Path
+from typing import Protocol, cast
+
+import msgspec
+
+from ringside.data import sources
+from ringside.data.images import ImageData
+from ringside.errors import DataError, nearest
+from ringside.spec import DataSpec
+
+MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 4096  # pixels, as in DataSpec
+
+
+class SourceInfo(msgspec.Struct, frozen=True):
+    """One entry of the data menu; `default_image_size` in pixels."""
+
+    name: str
+    title: str
+    synthetic: bool
+    default_image_size: int
+
+
+class _Source(Protocol):
+    """What every module of `ringside.data.sources` has."""
+
+    NAME: str
+    TITLE: str
+    SYNTHETIC: bool
+    DEFAULT_IMAGE_SIZE: int
+
+    def open_source(self, spec: DataSpec) -> ImageData: ...
+
+
+@cache
+def _sources() -> dict[str, _Source]:
+    names = [module.name for module in pkgutil.iter_modules(sources.__path__)]
+    modules = [importlib.import_module(f"{sources.__name__}.{name}") for name in sorted(names)]
+    return {module.NAME: cast(_Source, module) for module in modules}
+
+
+def source_names() -> list[SourceInfo]:
+    """All sources, in the order of their names."""
+    return [
+        SourceInfo(source.NAME, source.TITLE, source.SYNTHETIC, source.DEFAULT_IMAGE_SIZE)
+        for source in _sources().values()
+    ]
+
+
+def open_data(spec: DataSpec) -> ImageData:
+    """Open the data set. Raises `DataError` with a sentence about what cannot be used."""
+    return _source(spec.source).open_source(spec)
+
+
+def _source(name: str) -> _Source:
+    if name not in _sources():
+        raise DataError(f"There is no data source {name!r}. {nearest(name, _sources())}")
+    return _sources()[name]
+
+
+def parse_data(text: str, *, image_size: int | None = None, cwd: Path | None = None) -> DataSpec:
+    """What `--data` means: a source ("emoji"), a source with a profile ("products:ci"), a folder.
+
+    The name of a source wins over a folder of the same name; `./emoji` is the folder. `image_size`
+    is in pixels; without it the default of the profile or source counts, and without
+    a profile the first one. Relative paths start at `cwd`.
+    Raises `DataError` for anything else, with the nearest known name.
+    """
+    if image_size is not None and not MIN_IMAGE_SIZE <= image_size <= MAX_IMAGE_SIZE:
+        raise DataError(
+            f"The image size {image_size} is outside {MIN_IMAGE_SIZE} to {MAX_IMAGE_SIZE} pixels."
+        )
+    name, _, profile = text.strip().partition(":")
+    if name in _sources() and name != "folder":
+        return _named(name, profile, image_size)
+    return _folder(text.strip(), image_size, cwd or Path.cwd())
+
+
+def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
+    source = _source(name)
+    profiles: dict[str, int] = getattr(source, "PROFILES", {})
+    if profile and not profiles:
+        raise DataError(f"{name!r} has no profiles: write {name} instead of {name}:{profile}.")
+    if profile and profile not in profiles:
+        raise DataError(f"{name!r} has no profile {profile!r}. {nearest(profile, profiles)}")
+    chosen = profile or next(iter(profiles), None)
+    default = profiles[chosen] if chosen else source.DEFAULT_IMAGE_SIZE
+    return DataSpec(source=name, profile=chosen, image_size=image_size or default)
+
+
+def _folder(text: str, image_size: int | None, cwd: Path) -> DataSpec:
+    names = [name for name in _sources() if name != "folder"]
+    if not text or text == "folder":
+        raise DataError(f"Name a data source ({', '.join(names)}) or write the path of a folder.")
+    path = Path(os.path.abspath(cwd / os.path.expanduser(text)))
+    if path.is_file():
+        raise DataError(f"{path} is a file: pass the folder that holds the images ({path.parent}).")
+    if not path.is_dir():
+        raise DataError(
+            f"{text!r} is neither a data source nor an existing folder. {nearest(text, names)}"
+        )
+    source = next((s for s in _sources().values() if _claims(s, path)), _source("folder"))
+    size = image_size or source.DEFAULT_IMAGE_SIZE
+    return DataSpec(source=source.NAME, path=str(path), image_size=size)
+
+
+def _claims(source: _Source, path: Path) -> bool:
+    claims_folder = getattr(source, "claims_folder", None)
+    return claims_folder is not None and bool(claims_folder(path))

@@ -1,0 +1,45 @@
+"""Locks between processes and threads, kept beside the runs so that a run folder stays clean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from ringside.errors import LaunchError, RunDirError
+from ringside.rundir import RunDir
+
+LOCK_TIMEOUT_S = 60.0
+
+
+def run_lock(run: RunDir) -> AbstractContextManager[None]:
+    """Held by whoever starts this run or closes its books."""
+    return locked(run.path.parent, run.id)
+
+
+@contextmanager
+def locked(root: Path, name: str) -> Iterator[None]:
+    """Hold the lock `name` of a runs folder.
+
+    Raises RunDirError where it cannot be made, LaunchError when it is not free after a minute.
+    """
+    from filelock import FileLock, Timeout
+
+    path = root / ".locks" / f"{name}.lock"
+    lock = FileLock(path, timeout=LOCK_TIMEOUT_S)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except Timeout:
+        raise LaunchError(
+            f"Another Ringside has held {path} for {LOCK_TIMEOUT_S:.0f} s; try again later."
+        ) from None
+    except OSError as error:
+        raise RunDirError(
+            f"Nothing can be stored in {root}: {error.strerror}. "
+            "Set RINGSIDE_RUNS to a folder that you may write."
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,142 @@
+"""The small files that say who owns a run and how it ended: owner.json, exit.json, rank errors."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from typing import Literal
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.launch import identity
+from ringside.launch.identity import ProcessIdentity
+from ringside.rundir import RunDir, check_format, iter_files
+from ringside.spec import FORMAT
+
+OwnerKind = Literal["supervisor", "terminal"]
+FinalState = Literal["completed", "stopped", "failed", "lost"]
+
+WRITE_ATTEMPTS = 5
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Who answers for a run: its supervisor, or rank 0 of a run started in a terminal.
+
+    `started` is in seconds since 1970. `host` keeps a machine that shares the runs folder from
+    taking a run of another one for dead.
+    """
+
+    format: int = FORMAT
+    kind: OwnerKind
+    process: ProcessIdentity
+    launcher: ProcessIdentity | None = None
+    started: float
+    host: str = ""
+
+
+class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """The final state of a run; `reason` is one sentence, times are in seconds since 1970.
+
+    `return_code` is the launcher's (negative: ended by that signal); `signal` names the signal
+    that ended the launcher or the first rank.
+    """
+
+    format: int = FORMAT
+    state: FinalState
+    return_code: int | None = None
+    signal: str | None = None
+    reason: str
+    started: float
+    finished: float
+
+
+class RankError(msgspec.Struct, frozen=True, kw_only=True):
+    """`ranks/rankN.error.json`, written by the rank that failed; `t` in seconds since 1970.
+
+    `user_error` marks what a person can mend; the sentence is then shown without a traceback.
+    """
+
+    rank: int
+    t: float
+    sentence: str
+    traceback: str | None = None
+    user_error: bool = False
+
+
+def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None = None) -> Owner:
+    """Declare the calling process the owner of the run; RunDirError when it cannot be written.
+
+    A terminal run finds its launcher itself, among the ancestors of the caller.
+    """
+    owner = Owner(
+        kind=kind,
+        process=identity.of(os.getpid()),
+        launcher=launcher or (_launcher_above() if kind == "terminal" else None),
+        started=time.time(),
+        host=platform.node(),
+    )
+    run.write(run.owner, owner)
+    return owner
+
+
+def read_owner(run: RunDir) -> Owner | None:
+    """The owner, or None when nobody took the run yet; RunDirError for a newer format."""
+    owner = run.read(run.owner, Owner)
+    if owner is not None:
+        check_format(owner.format, str(run.owner))
+    return owner
+
+
+def write_exit(run: RunDir, record: ExitRecord, *, pause_s: float = 1.0) -> None:
+    """Write the exit record; on a full disk tries again, then raises RunDirError."""
+    for attempt in range(1, WRITE_ATTEMPTS + 1):
+        try:
+            return run.write(run.exit, record)
+        except RunDirError as error:
+            print(f"Attempt {attempt}: {error}", file=sys.stderr)
+            if attempt == WRITE_ATTEMPTS:
+                raise
+            time.sleep(pause_s)
+
+
+def read_exit(run: RunDir) -> ExitRecord | None:
+    """The exit record, or None while the run has not ended; RunDirError for a newer format."""
+    record = run.read(run.exit, ExitRecord)
+    if record is not None:
+        check_format(record.format, str(run.exit))
+    return record
+
+
+def rank_errors(run: RunDir) -> list[RankError]:
+    """What the ranks say about their end, the earliest first."""
+    files = iter_files(run.ranks, "rank*.error.json")
+    errors = [error for path in files if (error := run.read(path, RankError))]
+    return sorted(errors, key=lambda error: error.t)
+
+
+def _launcher_above() -> ProcessIdentity | None:
+    """The nearest ancestor that is `accelerate launch` or torchrun."""
+    import psutil
+
+    for parent in psutil.Process().parents():
+        try:
+            if _is_launcher(parent.cmdline()):
+                return identity.of(parent.pid)
+        except (psutil.Error, ProcessLookupError):
+            continue
+    return None
+
+
+def _is_launcher(argv: list[str]) -> bool:
+    """`accelerate launch` as a script or a module, `accelerate-launch`, or torchrun.
+
+    Only the first words are looked at: what follows may be anybody's arguments.
+    """
+    names = [os.path.basename(word) for word in argv[:4]]
+    modules = {"accelerate.commands.launch", "torch.distributed.run"}
+    scripts = {"accelerate-launch", "torchrun"}
+    script = any(pair == ("accelerate", "launch") for pair in zip(names, names[1:], strict=False))
+    return script or bool((modules | scripts) & set(names))

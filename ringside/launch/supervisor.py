@@ -1,0 +1,191 @@
+"""The detached process that owns one run: `python -m ringside.launch.supervisor RUN_DIR`.
+
+It starts the plan, waits for it, carries a stop request through to the end, and alone writes
+owner.json, console.log and exit.json. It needs no page and no terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from ringside.errors import LaunchError, RingsideError
+from ringside.launch import identity
+from ringside.launch.identity import ProcessIdentity, descendants, run_processes, wait_gone
+from ringside.launch.ladder import stop_grace_s, stop_ladder
+from ringside.launch.plan import LaunchPlan
+from ringside.launch.records import ExitRecord, FinalState, write_exit, write_owner
+from ringside.launch.verdict import judge
+from ringside.rundir import RunDir, check_format
+
+POLL_S = 0.25
+SETTLE_S = 2.0
+HEARTBEAT_S = 10.0
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Supervisor:
+    """One run's owner; `supervise` returns when the run has ended and nothing of it is left."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.run = run
+        self.grace_s = stop_grace_s()
+        self.started = time.time()
+        self.launcher: subprocess.Popen[bytes] | None = None
+        self.launcher_identity: ProcessIdentity | None = None
+        self.signalled = False
+        self.stop_seen: float | None = None
+        self.forced = False
+        self.heartbeat = time.monotonic()
+
+    def supervise(self) -> ExitRecord:
+        """Own the run from start to end; the caller writes the record."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        become_subreaper()
+        write_owner(self.run, "supervisor")
+        if self.run.requested("stop"):
+            return self.ended("stopped", "Stopped on request before it started.")
+        try:
+            self._start()
+        except (OSError, RingsideError) as error:
+            return self.ended("failed", f"The launcher could not be started: {error}")
+        survivors = self._watch() or self._end_leftovers()
+        return_code = self.launcher.returncode if self.launcher else None
+        return judge(
+            self.run,
+            return_code,
+            started=self.started,
+            forced=self.forced,
+            survivors=survivors,
+        )
+
+    def end_everything(self) -> set[ProcessIdentity]:
+        """Run the stop ladder on the launcher and all that descends; returns the survivors."""
+        roots = [self.launcher_identity] if self.launcher_identity else []
+        survivors = stop_ladder(roots, self.run.id, known=descendants(os.getpid()))
+        self._reap()
+        return survivors
+
+    def _on_signal(self, _number: int, _frame: object) -> None:
+        self.signalled = True
+
+    def _start(self) -> None:
+        plan = read_plan(self.run)
+        with self.run.console.open("ab") as console:
+            self.launcher = subprocess.Popen(
+                plan.argv,
+                cwd=plan.cwd,
+                env=os.environ | plan.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.launcher_identity = identity.of(self.launcher.pid)
+        write_owner(self.run, "supervisor", self.launcher_identity)
+
+    def _watch(self) -> set[ProcessIdentity]:
+        """Until the launcher ends, or a stop request has run out of grace; returns survivors."""
+        while not self._launcher_ended():
+            if self._out_of_grace():
+                self.forced = True
+                return self.end_everything()
+            self._beat()
+            time.sleep(POLL_S)
+        return set()
+
+    def _launcher_ended(self) -> bool:
+        self._reap()
+        return self.launcher is None or self.launcher.returncode is not None
+
+    def _out_of_grace(self) -> bool:
+        if self.signalled and not self.run.requested("stop"):
+            self.run.request("stop", by="signal to the supervisor")
+        if self.stop_seen is None and self.run.requested("stop"):
+            self.stop_seen = time.monotonic()
+        return self.stop_seen is not None and time.monotonic() - self.stop_seen >= self.grace_s
+
+    def _end_leftovers(self) -> set[ProcessIdentity]:
+        """The launcher has ended: what it left behind gets a moment, then the ladder."""
+        leftovers = descendants(os.getpid()) | run_processes(self.run.id)
+        survivors = self.end_everything() if wait_gone(leftovers, SETTLE_S) else set()
+        self._reap()
+        return survivors
+
+    def _reap(self) -> None:
+        """Collect every ended child, orphans of the run included.
+
+        Popen.wait is not used: it would lose the launcher's exit code to this loop.
+        """
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if self.launcher is not None and pid == self.launcher.pid:
+                self.launcher.returncode = os.waitstatus_to_exitcode(status)
+
+    def _beat(self) -> None:
+        """Touch owner.json, so that another machine that shares the folder sees a live run."""
+        if time.monotonic() - self.heartbeat >= HEARTBEAT_S:
+            self.heartbeat = time.monotonic()
+            os.utime(self.run.owner)
+
+    def ended(self, state: FinalState, reason: str) -> ExitRecord:
+        """An exit record for an end that needs no look at the files of the run."""
+        return ExitRecord(state=state, reason=reason, started=self.started, finished=time.time())
+
+
+def read_plan(run: RunDir) -> LaunchPlan:
+    """The plan of a run; LaunchError when plan.json is missing or cannot be read."""
+    plan = run.read(run.plan, LaunchPlan)
+    if plan is None:
+        raise LaunchError(f"{run.plan} is missing or damaged; start a new run.")
+    check_format(plan.format, str(run.plan))
+    return plan
+
+
+def become_subreaper() -> None:
+    """On Linux, orphaned ranks become children of this process: still found, and reaped."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def main(argv: list[str]) -> int:
+    """Supervise the run directory argv[0]; exit code 2 when it is not free to be started."""
+    run = RunDir(Path(argv[0]))
+    if run.owner.exists() or run.exit.exists():
+        print(f"{run.path} has been started already; start a new run.", file=sys.stderr)
+        return 2
+    try:
+        supervisor = Supervisor(run)
+        record = _supervise(supervisor)
+        write_exit(run, record)
+    except RingsideError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _supervise(supervisor: Supervisor) -> ExitRecord:
+    """Whatever goes wrong inside the supervisor, the run is ended and has an exit record."""
+    try:
+        return supervisor.supervise()
+    except Exception as error:
+        traceback.print_exc()
+        supervisor.end_everything()
+        return supervisor.ended("failed", f"Its supervisor failed: {error!r}; see supervisor.log.")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

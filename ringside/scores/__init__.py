@@ -1,0 +1,10 @@
+"""Scores of a classifier: AUC, F1, average precision, counts, and the interval of a difference.
+
+Training and comparison use these same functions. Importing this package loads neither numpy nor
+scikit-learn.
+"""
+
+from ringside.scores.bootstrap import Interval, Metric, paired_bootstrap
+from ringside.scores.score import ClassScores, Scores, score
+
+__all__ = ["ClassScores", "Interval", "Metric", "Scores", "paired_bootstrap", "score"]

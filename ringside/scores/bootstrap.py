@@ -1,0 +1,194 @@
+"""How sure the difference of two models is: a paired bootstrap over the validation samples.
+
+One resample draws n samples with replacement, the same for both models, and is a row of whole
+number weights. Every score is then a function of weights: sorting is done once per class, and all
+resamples are worked out together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from ringside.scores.predictions import Task, check_predictions, decide
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Probabilities = NDArray[np.float32]
+    Targets = NDArray[np.uint8]
+
+Metric = Literal["auc_macro", "f1_macro", "f1_micro", "map_macro", "accuracy"]
+
+THRESHOLD = 0.5  # of multi-label decisions
+MAX_WEIGHTS = 2_000_000  # per block of resamples: bounds the memory to about 150 MB
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """The difference "b minus a" of a score on all samples, and its confidence limits.
+
+    `num_resamples` counts the resamples in which the score was defined.
+    """
+
+    delta: float
+    low: float
+    high: float
+    num_resamples: int
+
+
+def paired_bootstrap(
+    probabilities_a: Probabilities,
+    probabilities_b: Probabilities,
+    targets: Targets,
+    *,
+    metric: Metric = "auc_macro",
+    task: Task = "multi_label",
+    num_resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Interval | None:
+    """Percentile interval (Efron and Tibshirani 1993, chapter 13) of metric(b) - metric(a).
+
+    All arrays are `[n, c]`; both models predict the same samples in the same order. The scores
+    are those of `score`, with threshold 0.5: in every resample the mean is taken over the classes
+    that are defined there. None when the score is undefined on all samples or in every resample.
+
+    Raises what `score` raises.
+    """
+    import numpy as np
+
+    for probabilities in (probabilities_a, probabilities_b):
+        check_predictions(probabilities, targets)
+    measure_a, measure_b = (
+        _measure(metric, probabilities, targets, task)
+        for probabilities in (probabilities_a, probabilities_b)
+    )
+    num_samples = len(targets)
+    everything = np.ones((1, num_samples))
+    delta = float((measure_b(everything) - measure_a(everything))[0])
+    deltas = np.concatenate(
+        [measure_b(w) - measure_a(w) for w in _resamples(num_samples, num_resamples, seed)]
+    )
+    deltas = deltas[np.isfinite(deltas)]
+    if not np.isfinite(delta) or not len(deltas):
+        return None
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(deltas, [tail, 1 - tail])
+    return Interval(delta, float(low), float(high), len(deltas))
+
+
+def _resamples(num_samples: int, num_resamples: int, seed: int) -> Iterator[Floats]:
+    """Weights `[block, n]`: how often each sample was drawn. Block after block, to save memory."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    block = max(1, MAX_WEIGHTS // num_samples)
+    for start in range(0, num_resamples, block):
+        rows = min(block, num_resamples - start)
+        drawn = rng.integers(num_samples, size=(rows, num_samples))
+        cells = drawn + np.arange(rows)[:, None] * num_samples
+        counts = np.bincount(cells.ravel(), minlength=rows * num_samples)
+        yield counts.reshape(rows, num_samples).astype(np.float64)
+
+
+def _measure(
+    metric: Metric, probabilities: Probabilities, targets: Targets, task: Task
+) -> Callable[[Floats], Floats]:
+    """The score as a function of weights `[resamples, n]`; NaN where it is undefined."""
+    import numpy as np
+
+    actual = targets == 1
+    predicted = decide(probabilities, task, THRESHOLD)
+    if metric == "accuracy":
+        correct = (predicted & actual).any(axis=1).astype(np.float64)
+        return lambda weights: weights @ correct / weights.sum(axis=1)
+    if metric in ("f1_macro", "f1_micro"):
+        return lambda weights: _f1(weights, predicted, actual, pooled=metric == "f1_micro")
+    of_class = _auc if metric == "auc_macro" else _average_precision
+    ranked = [_rank(probabilities[:, i], actual[:, i]) for i in range(targets.shape[1])]
+    return lambda weights: _mean_of_defined(np.stack([of_class(weights, one) for one in ranked]))
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """One class with its samples in ascending order of probability, equals in one group.
+
+    Group g holds the sorted samples `starts[g]` to `stops[g] - 1`.
+    """
+
+    order: NDArray[np.intp]
+    actual: NDArray[np.bool_]
+    starts: NDArray[np.intp]
+    stops: NDArray[np.intp]
+
+    def cumulated(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Weights of the positives and negatives before each sorted sample, `[resamples, n+1]`."""
+        import numpy as np
+
+        ordered = weights[:, self.order]
+        before = np.zeros((2, len(weights), len(self.order) + 1))
+        np.cumsum(ordered * self.actual, axis=1, out=before[0, :, 1:])
+        np.cumsum(ordered * ~self.actual, axis=1, out=before[1, :, 1:])
+        return before[0], before[1]
+
+
+def _rank(probability: NDArray[np.float32], actual: NDArray[np.bool_]) -> _Ranked:
+    import numpy as np
+
+    order = np.argsort(probability, kind="stable")
+    is_new = np.diff(probability[order]) > 0
+    starts = np.concatenate([[0], np.flatnonzero(is_new) + 1])
+    return _Ranked(order, actual[order], starts, np.append(starts[1:], len(order)))
+
+
+def _auc(weights: Floats, ranked: _Ranked) -> Floats:
+    """The share of positive-negative pairs in the right order; equal ones count half."""
+    positives, negatives = ranked.cumulated(weights)
+    here = positives[:, ranked.stops] - positives[:, ranked.starts]
+    below = (negatives[:, ranked.starts] + negatives[:, ranked.stops]) / 2
+    return _divided((here * below).sum(axis=1), positives[:, -1] * negatives[:, -1])
+
+
+def _average_precision(weights: Floats, ranked: _Ranked) -> Floats:
+    """The sum over thresholds of precision times the recall gained there."""
+    import numpy as np
+
+    positives, negatives = ranked.cumulated(weights)
+    gained = positives[:, ranked.stops] - positives[:, ranked.starts]
+    true_positives = positives[:, -1:] - positives[:, ranked.starts]
+    false_positives = negatives[:, -1:] - negatives[:, ranked.starts]
+    precision = _divided(true_positives, true_positives + false_positives)
+    return _divided(np.nansum(gained * precision, axis=1), positives[:, -1])
+
+
+def _f1(
+    weights: Floats, predicted: NDArray[np.bool_], actual: NDArray[np.bool_], *, pooled: bool
+) -> Floats:
+    """F1 = 2 TP / (2 TP + FP + FN); 2 TP + FP + FN is all predicted and all actual together."""
+    hits = weights @ (predicted & actual)
+    both = weights @ predicted + weights @ actual
+    if pooled:
+        return _divided(2 * hits.sum(axis=1), both.sum(axis=1))
+    return _mean_of_defined(_divided(2 * hits, both).T)
+
+
+def _divided(numerator: Floats, denominator: Floats) -> Floats:
+    """Element by element; NaN where the denominator is 0."""
+    import numpy as np
+
+    quotient = np.full(np.shape(denominator), np.nan)
+    return np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+
+
+def _mean_of_defined(values: Floats) -> Floats:
+    """The mean over the classes of `[c, resamples]` without the undefined ones."""
+    import numpy as np
+
+    defined = np.isfinite(values)
+    total: Floats = np.where(defined, values, 0).sum(axis=0)
+    return _divided(total, defined.sum(axis=0).astype(np.float64))

@@ -1,0 +1,138 @@
+"""Scores of one set of predictions, on the whole validation split at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ringside.scores.predictions import Task, check_predictions, decide
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ClassScores(msgspec.Struct, frozen=True):
+    """One class against the rest; `support` is the number of its positives.
+
+    None where the ratio is undefined: `auc` without a positive or without a negative,
+    `average_precision` without a positive, `f1` when the class is in neither truth nor prediction.
+    """
+
+    name: str
+    support: int
+    auc: float | None
+    average_precision: float | None
+    f1: float | None
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    true_negatives: int
+
+
+class Scores(msgspec.Struct, frozen=True):
+    """All scores, from 0 to 1; None where undefined.
+
+    `auc_macro` is the mean over the `num_auc_classes` classes with a defined AUC; the others are
+    named in `undefined_classes`. `accuracy` is top-1 and single-label only.
+    """
+
+    num_evaluated: int
+    auc_macro: float | None
+    num_auc_classes: int
+    undefined_classes: list[str]
+    f1_macro: float | None
+    f1_micro: float | None
+    map_macro: float | None
+    accuracy: float | None
+    threshold: float
+    per_class: list[ClassScores]
+
+
+def score(
+    probabilities: NDArray[np.float32],
+    targets: NDArray[np.uint8],
+    classes: Sequence[str],
+    task: Task,
+    threshold: float = 0.5,
+) -> Scores:
+    """Score predictions `[n, c]` against multi-hot (single-label: one-hot) targets `[n, c]`.
+
+    AUC is the area under the ROC curve, one class against the rest (scikit-learn's
+    `roc_auc_score`); average precision is the step-wise sum of `average_precision_score`.
+    F1 = 2 TP / (2 TP + FP + FN). Macro F1 is the mean over the classes that occur in truth or
+    prediction: a class in neither is neither right nor wrong. Micro F1 pools the counts of all
+    classes. A class is predicted at probability >= threshold; in a single-label task it is the
+    most probable class, and the threshold has no effect.
+
+    Raises `DataError` when there is nothing to score or a value is not finite, `ValueError` when
+    the shapes do not fit.
+    """
+    check_predictions(probabilities, targets)
+    if len(classes) != targets.shape[1]:
+        raise ValueError(f"{len(classes)} class names for {targets.shape[1]} columns")
+    predicted = decide(probabilities, task, threshold)
+    per_class = [
+        _score_class(name, probabilities[:, i], predicted[:, i], targets[:, i] == 1)
+        for i, name in enumerate(classes)
+    ]
+    aucs = [one.auc for one in per_class if one.auc is not None]
+    return Scores(
+        num_evaluated=len(targets),
+        auc_macro=_mean(aucs),
+        num_auc_classes=len(aucs),
+        undefined_classes=[one.name for one in per_class if one.auc is None],
+        f1_macro=_mean([one.f1 for one in per_class if one.f1 is not None]),
+        f1_micro=_f1(
+            sum(one.true_positives for one in per_class),
+            sum(one.false_positives for one in per_class),
+            sum(one.false_negatives for one in per_class),
+        ),
+        map_macro=_mean(
+            [one.average_precision for one in per_class if one.average_precision is not None]
+        ),
+        accuracy=_accuracy(predicted, targets) if task == "single_label" else None,
+        threshold=threshold,
+        per_class=per_class,
+    )
+
+
+def _score_class(
+    name: str,
+    probability: NDArray[np.float32],
+    predicted: NDArray[np.bool_],
+    actual: NDArray[np.bool_],
+) -> ClassScores:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    support = int(actual.sum())
+    true_positives = int((predicted & actual).sum())
+    false_positives = int(predicted.sum()) - true_positives
+    false_negatives = support - true_positives
+    has_both = 0 < support < len(actual)
+    return ClassScores(
+        name=name,
+        support=support,
+        auc=float(roc_auc_score(actual, probability)) if has_both else None,
+        average_precision=float(average_precision_score(actual, probability)) if support else None,
+        f1=_f1(true_positives, false_positives, false_negatives),
+        true_positives=true_positives,
+        false_positives=false_positives,
+        false_negatives=false_negatives,
+        true_negatives=len(actual) - support - false_positives,
+    )
+
+
+def _f1(true_positives: int, false_positives: int, false_negatives: int) -> float | None:
+    denominator = 2 * true_positives + false_positives + false_negatives
+    return 2 * true_positives / denominator if denominator else None
+
+
+def _accuracy(predicted: NDArray[np.bool_], targets: NDArray[np.uint8]) -> float:
+    return float((predicted & (targets == 1)).any(axis=1).mean())
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

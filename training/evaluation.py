@@ -1,0 +1,111 @@
+"""Scores of the whole validation split, every sample exactly once, for any number of processes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from ringside.data import ImageData
+from ringside.errors import SetupError
+from ringside.events import Evaluated
+from ringside.scores import score
+from training.batchnorm import average_statistics
+from training.control import Control
+from training.images import Batches, Images, make_loader
+from training.model import probabilities
+from training.order import evaluation_batches
+
+BATCH = {"cpu": 32, "cuda": 256}
+
+
+class Evaluator:
+    """Evaluates one rank's share of fixed batches and scores the gathered whole on rank 0."""
+
+    def __init__(self, engine: Any, data: ImageData, control: Control, num_workers: int) -> None:
+        self.engine, self.data, self.control = engine, data, control
+        size = BATCH[engine.device.type]
+        mine = evaluation_batches(len(data.val), size, engine.rank, engine.world)
+        images = Images(data.val, engine.spec.data.image_size, seed=0, augment=False)
+        loader = make_loader(
+            images, mine, num_workers=num_workers, pin=engine.device.type == "cuda"
+        )
+        self.batches = Batches(loader, engine.device)
+        self.num_rounds = len(evaluation_batches(len(data.val), size, 0, engine.world))
+
+    def evaluate(self, epoch: int) -> Evaluated | None:
+        """The scores on every rank; None when a stop was agreed on the way."""
+        begin = time.perf_counter()
+        average_statistics(self.engine.plain, self.engine.world)
+        share = self._predict()
+        if share is None:
+            return None
+        shares = self.control.collect(share)
+        result = self._score(shares, epoch, begin) if shares is not None else None
+        return self.control.share(result)
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def _predict(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(indices [n] int64, logits [n, C] float32) of this rank.
+
+        Under FSDP a forward is a collective, so a rank that has run out of batches runs on zeros.
+        """
+        module = self.engine.evaluated_module
+        indices, logits = [], []
+        batches = iter(self.batches)
+        self.control.restart()
+        self.engine.plain.eval()
+        try:
+            for _ in range(self.num_rounds):
+                batch = next(batches, None)
+                if batch is not None:
+                    images, _targets, index = batch
+                    with self.engine.autocast():
+                        logits.append(module(images).float().cpu())
+                    indices.append(index)
+                elif self.engine.spec.strategy == "fsdp":
+                    self._idle_forward(module)
+                if self.control.due():
+                    self.control.exchange()
+                    if self.control.take("stop"):
+                        return None
+        finally:
+            self.engine.plain.train()
+        num_classes = len(self.data.classes)
+        if not indices:
+            return np.empty(0, np.int64), np.empty((0, num_classes), np.float32)
+        return torch.cat(indices).numpy(), torch.cat(logits).numpy()
+
+    def _idle_forward(self, module: torch.nn.Module) -> None:
+        size = self.engine.spec.data.image_size
+        with self.engine.autocast():
+            module(torch.zeros(1, 3, size, size, device=self.engine.device))
+
+    def _score(self, shares: list[Any], epoch: int, begin: float) -> Evaluated:
+        indices = np.concatenate([share[0] for share in shares])
+        logits = np.concatenate([share[1] for share in shares])
+        if not np.array_equal(np.sort(indices), np.arange(len(self.data.val))):
+            raise SetupError("The evaluation did not see every sample exactly once.")
+        logits = torch.from_numpy(logits[np.argsort(indices)])
+        targets = self.data.val.targets
+        task = self.data.task
+        scores = score(probabilities(logits, task).numpy(), targets, self.data.classes, task)
+        loss = self.engine.loss(logits, torch.from_numpy(targets).float())
+        return Evaluated(
+            epoch=epoch,
+            num_evaluated=scores.num_evaluated,
+            evaluation_time_s=time.perf_counter() - begin,
+            val_loss=float(loss),
+            auc_macro=scores.auc_macro,
+            num_auc_classes=scores.num_auc_classes,
+            num_classes=len(self.data.classes),
+            undefined_classes=tuple(scores.undefined_classes),
+            f1_macro=scores.f1_macro,
+            f1_micro=scores.f1_micro,
+            map_macro=scores.map_macro,
+            accuracy=scores.accuracy,
+            threshold=scores.threshold,
+        )

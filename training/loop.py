@@ -1,0 +1,204 @@
+"""The training loop: accumulate, forward, backward, step, and an honest clock beside it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from ringside.errors import RingsideError
+from ringside.events import EpochTrained, StopAgreed, WindowTimed
+from training.control import Control
+from training.images import Batches
+from training.order import TrainingOrder
+from training.schedule import learning_rate_at
+from training.timing import StepSums, StepTimer
+
+
+class RankWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of `ranks/rankN.jsonl`: this rank's means per optimizer step over a window."""
+
+    t: float
+    epoch: int
+    step: int
+    num_steps: int
+    step_ms: float
+    data_ms: float
+    forward_ms: float
+    backward_ms: float
+    optimizer_ms: float
+
+
+class Trainer:
+    """One rank's loop over epochs; knows the engine, the order of samples and where events go."""
+
+    def __init__(
+        self, engine: Any, order: TrainingOrder, batches: Batches, control: Control,
+        writer: Any, rank_log: Any,
+    ) -> None:  # fmt: skip
+        self.engine, self.order, self.batches = engine, order, batches
+        self.control, self.writer, self.rank_log = control, writer, rank_log
+        self.spec = engine.spec
+        self.total_steps = self.spec.epochs * order.steps_per_epoch
+        self.warmup_steps = round(self.spec.training.warmup_epochs * order.steps_per_epoch)
+        self.timer = StepTimer(engine.device)
+        self.step = 0
+        self.grad_norm: torch.Tensor | None = None
+
+    def train_epoch(self, epoch: int) -> EpochTrained | None:
+        """One epoch; None when a stop was agreed on the way. All ranks leave at the same step."""
+        self.order.epoch = epoch
+        self.control.restart()
+        self._begin_epoch(epoch)
+        stream = iter(self.batches)
+        for _ in range(self.order.steps_per_epoch):
+            self._set_learning_rate()
+            self._optimizer_step(stream)
+            self.step += 1
+            self._window_steps += 1
+            if self.control.due():
+                self._close_window()
+                if self.control.take("stop"):
+                    self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
+                    return None
+        return self._end_epoch()
+
+    def _optimizer_step(self, stream: Any) -> None:
+        """k micro-steps; only the last one lets the gradients be reduced."""
+        k = self.spec.training.accumulation_steps
+        for number in range(k):
+            images, targets = self._next_batch(stream)
+            if number < k - 1:
+                with self.engine.accelerator.no_sync(self.engine.model):
+                    self._micro_step(images, targets, k)
+            else:
+                self._micro_step(images, targets, k)
+        self.timer.start()
+        if self.spec.training.clip_norm:
+            self.grad_norm = self.engine.accelerator.clip_grad_norm_(
+                self.engine.model.parameters(), self.spec.training.clip_norm
+            )
+        self.engine.optimizer.step()
+        self.engine.optimizer.zero_grad()
+        self.timer.end("optimizer")
+        self.timer.step()
+
+    def _micro_step(self, images: torch.Tensor, targets: torch.Tensor, k: int) -> None:
+        """DDP and FSDP average over ranks, so the mean over the micro-batch divided by k is the
+        mean over the global batch: all micro-batches have the same size."""
+        self.timer.start()
+        with self.engine.autocast():
+            logits = self.engine.model(images)
+        loss = self.engine.loss(logits, targets)
+        self.timer.end("forward")
+        self.engine.accelerator.backward(loss / k)
+        self.timer.end("backward")
+        self.timer.loss(loss)
+
+    def _next_batch(self, stream: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        begin = time.perf_counter()
+        images, targets, _ = next(stream)
+        self.timer.waited(time.perf_counter() - begin)
+        return images, targets
+
+    def _set_learning_rate(self) -> None:
+        self.learning_rate = learning_rate_at(
+            self.step,
+            peak=self.spec.learning_rate,
+            total_steps=self.total_steps,
+            warmup_steps=self.warmup_steps,
+        )
+        for group in self.engine.optimizer.param_groups:
+            group["lr"] = self.learning_rate
+
+    def _begin_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._begin = self._window_begin = time.perf_counter()
+        self._window_steps = 0
+        self._sums = np.zeros(3)  # loss summed over steps, steps, data wait in ms
+
+    def _close_window(self, *, wait: bool = False) -> None:
+        """Exchange this window's figures and write them; the agreed moment for requests too."""
+        sums = self.timer.drain(wait=wait)
+        now = time.perf_counter()
+        step_ms = 1000 * (now - self._window_begin) / max(1, self._window_steps)
+        table = self.control.exchange([self._window_steps, step_ms, *sums])
+        self._write_rank_line(step_ms, sums)
+        self._window_begin, self._window_steps = now, 0
+        counted = table[:, 2].sum()
+        if not counted:
+            return
+        self._sums += [table[:, 7].sum(), counted, table[:, 3].max()]
+        self._write_window(table)
+
+    def _write_window(self, table: np.ndarray) -> None:
+        loss = float(table[:, 7].sum() / table[:, 2].sum())
+        per_step = table[:, 3:7] / np.maximum(1, table[:, 2:3])
+        slowest = per_step.max(axis=0)
+        step_ms = float(table[:, 1].max())
+        self.writer.write(
+            WindowTimed(
+                epoch=self.epoch,
+                step=self.step,
+                num_steps=int(table[0, 0]),
+                samples_per_s=1000 * self.spec.global_batch / step_ms,
+                train_loss=loss,
+                learning_rate=self.learning_rate,
+                step_ms=step_ms,
+                data_ms=float(slowest[0]),
+                forward_ms=float(slowest[1]),
+                backward_ms=float(slowest[2]),
+                optimizer_ms=float(slowest[3]),
+                step_ms_min=float(table[:, 1].min()),
+                step_ms_max=float(table[:, 1].max()),
+                data_ms_min=float(per_step[:, 0].min()),
+                memory_bytes=self._peak_memory(),
+            )
+        )
+        if not np.isfinite(loss):
+            raise RingsideError(
+                f"The loss is not a finite number any more at step {self.step} (learning rate "
+                f"{self.learning_rate:.3g}); lower the learning rate or use bf16 instead of fp16."
+            )
+
+    def _end_epoch(self) -> EpochTrained:
+        self.engine.synchronize()
+        elapsed = time.perf_counter() - self._begin
+        self._close_window(wait=True)
+        times = self.control.gather([elapsed])[:, 0]
+        num_samples = self.order.steps_per_epoch * self.spec.global_batch
+        loss_sum, counted, data_ms = self._sums
+        return EpochTrained(
+            epoch=self.epoch,
+            epoch_time_s=float(times.max()),
+            epoch_time_s_min=float(times.min()),
+            num_samples=num_samples,
+            samples_per_s=num_samples / float(times.max()),
+            num_optimizer_steps=self.order.steps_per_epoch,
+            train_loss=float(loss_sum / counted),
+            grad_norm=self._norm(),
+            data_ratio=float(data_ms / 1000 / times.max()),
+        )
+
+    def _norm(self) -> float | None:
+        if self.grad_norm is None:
+            return None
+        full = getattr(self.grad_norm, "full_tensor", None)
+        return float(full() if full else self.grad_norm)
+
+    def _peak_memory(self) -> int | None:
+        if self.engine.device.type != "cuda":
+            return None
+        return int(torch.cuda.max_memory_allocated(self.engine.device))
+
+    def _write_rank_line(self, step_ms: float, sums: StepSums) -> None:
+        n = max(1, sums.num_steps)
+        line = RankWindow(
+            t=time.time(), epoch=self.epoch, step=self.step, num_steps=sums.num_steps,
+            step_ms=step_ms, data_ms=sums.data_ms / n, forward_ms=sums.forward_ms / n,
+            backward_ms=sums.backward_ms / n, optimizer_ms=sums.optimizer_ms / n,
+        )  # fmt: skip
+        self.rank_log.write(msgspec.json.encode(line) + b"\n")

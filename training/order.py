@@ -1,0 +1,52 @@
+"""Which sample is seen when, by which rank: a pure function of seed and epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ringside.errors import DataError
+from ringside.spec import RunSpec
+
+Key = tuple[int, int]
+"""(epoch, index): the augmentation of a sample follows from these and the seed alone."""
+
+
+def epoch_order(num_samples: int, seed: int, epoch: int) -> np.ndarray:
+    """A permutation of range(num_samples), int64; the same on every rank and machine."""
+    return np.random.Generator(np.random.Philox(key=[seed, epoch])).permutation(num_samples)
+
+
+class TrainingOrder:
+    """Batch sampler of one rank: an epoch is `steps_per_epoch` groups of `accumulation` micro-batches.
+
+    A global batch is a slice of the epoch's order, so its samples do not depend on the number of
+    processes. The incomplete rest of an epoch is left out; another permutation leaves out others.
+    """
+
+    def __init__(self, spec: RunSpec, num_samples: int, rank: int) -> None:
+        self.spec, self.num_samples, self.rank = spec, num_samples, rank
+        self.epoch = 0
+        self.steps_per_epoch = num_samples // spec.global_batch
+        if self.steps_per_epoch == 0:
+            raise DataError(
+                f"The data has {num_samples} training images and one global batch is "
+                f"{spec.global_batch}; choose a batch of at most {num_samples}."
+            )
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch * self.spec.training.accumulation_steps
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        order = epoch_order(self.num_samples, self.spec.seed, self.epoch)
+        micro, parts = self.spec.micro_batch, self.spec.num_processes
+        for number in range(len(self)):
+            start = (number * parts + self.rank) * micro
+            yield [(self.epoch, int(i)) for i in order[start : start + micro]]
+
+
+def evaluation_batches(num_samples: int, size: int, rank: int, world: int) -> list[list[Key]]:
+    """Fixed slices of the split, dealt round-robin: their make-up does not depend on `world`."""
+    slices = [range(at, min(at + size, num_samples)) for at in range(0, num_samples, size)]
+    return [[(0, i) for i in part] for part in slices[rank::world]]

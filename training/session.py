@@ -1,0 +1,201 @@
+"""One run on one rank, from data to the last checkpoint."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ringside.data import ImageData, open_data, write_classes
+from ringside.events import (
+    CheckpointSaved,
+    Evaluated,
+    EventWriter,
+    NullWriter,
+    PhaseStarted,
+    RunFinished,
+    RunStarted,
+    StopAgreed,
+    Warned,
+)
+from ringside.rundir import RunDir
+from training import checkpoint
+from training.batchnorm import average_statistics
+from training.control import Control
+from training.engine import Engine, check
+from training.evaluation import Evaluator
+from training.images import Batches, Images, make_loader
+from training.loop import Trainer
+from training.model import make_loss, make_model, make_optimizer
+from training.order import TrainingOrder
+
+MAX_WORKERS = 8
+
+
+class LineLog:
+    """Appends bytes of whole lines to this rank's own file."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write(self, line: bytes) -> None:
+        """Append one line with one write."""
+        os.write(self._fd, line)
+
+
+class Session:
+    """Holds the parts of a run together; `run()` is the story from top to bottom."""
+
+    def __init__(self, engine: Engine, run: RunDir, control: Control) -> None:
+        self.engine, self.run_dir, self.control = engine, run, control
+        self.spec = engine.spec
+        self.writer: Any = EventWriter(run.events) if engine.rank == 0 else NullWriter()
+        self.begin = time.perf_counter()
+        self.best: float | None = None
+
+    def run(self) -> str:
+        """Train all epochs; returns `completed` or `stopped`."""
+        self._phase("data")
+        data = open_data(self.spec.data)
+        self._phase("setup")
+        trainer, evaluator = self._build(data)
+        reason = self._epochs(trainer, evaluator, data)
+        total = time.perf_counter() - self.begin
+        self.writer.write(RunFinished(reason=reason, total_time_s=total))
+        self._say(f"{reason} after {total:.1f} s")
+        return reason
+
+    def _build(self, data: ImageData) -> tuple[Trainer, Evaluator]:
+        engine, spec = self.engine, self.spec
+        order = TrainingOrder(spec, len(data.train), engine.rank)
+        model = make_model(spec, len(data.classes))
+        engine.loss = make_loss(data.task)
+        engine.prepare(model, make_optimizer(spec, model))
+        if spec.training.compile:
+            self._phase("compile")
+        observed = engine.observe()
+        self._start_event(data, order, observed)
+        check(spec, observed)
+        workers = self._num_workers()
+        pin = engine.device.type == "cuda"
+        images = Images(data.train, spec.data.image_size, seed=spec.seed, augment=True)
+        loader = make_loader(images, order, num_workers=workers, pin=pin)
+        trainer = Trainer(
+            engine, order, Batches(loader, engine.device), self.control, self.writer,
+            LineLog(self.run_dir.ranks / f"rank{engine.rank}.jsonl"),
+        )  # fmt: skip
+        return trainer, Evaluator(engine, data, self.control, workers)
+
+    def _start_event(self, data: ImageData, order: TrainingOrder, observed: Any) -> None:
+        if self.engine.rank == 0:
+            write_classes(self.run_dir.path / "classes.json", data.classes)
+        self.writer.write(
+            RunStarted(
+                observed=observed,
+                num_train=len(data.train),
+                num_val=len(data.val),
+                num_classes=len(data.classes),
+                task=data.task,
+                data_fingerprint=data.fingerprint,
+                data_title=data.title,
+                synthetic=data.synthetic,
+                steps_per_epoch=order.steps_per_epoch,
+                learning_rate=self.spec.learning_rate,
+            )
+        )
+        for note in data.notes:
+            self.writer.write(Warned(code="data", message=note))
+
+    def _epochs(self, trainer: Trainer, evaluator: Evaluator, data: ImageData) -> str:
+        for epoch in range(1, self.spec.epochs + 1):
+            self._phase("train", epoch)
+            trained = trainer.train_epoch(epoch)
+            if trained is None:
+                average_statistics(self.engine.plain, self.engine.world)
+                self._save("last", data, epoch)
+                return "stopped"
+            self.writer.write(trained)
+            self._say(
+                f"epoch {epoch} of {self.spec.epochs}: {trained.epoch_time_s:.1f} s, "
+                f"{trained.samples_per_s:,.0f} images/s, loss {trained.train_loss:.4f}"
+            )
+            if not self._evaluate_and_save(evaluator, data, epoch):
+                return "stopped"
+            if self._stop_after(epoch):
+                return "stopped"
+        return "completed"
+
+    def _evaluate_and_save(self, evaluator: Evaluator, data: ImageData, epoch: int) -> bool:
+        self._phase("evaluate", epoch)
+        scores = evaluator.evaluate(epoch)
+        if scores is None:
+            self.writer.write(StopAgreed(request="stop", epoch=epoch, step=0))
+            self._save("last", data, epoch)
+            return False
+        self.writer.write(scores)
+        self._say_scores(scores)
+        self._phase("save", epoch)
+        self._save("last", data, epoch, scores)
+        return True
+
+    def _save(
+        self, name: str, data: ImageData, epoch: int, scores: Evaluated | None = None
+    ) -> None:
+        """Save `last`; and `best` when the headline score (macro AUC, else loss) has risen."""
+        weights = checkpoint.full_weights(self.engine)
+        if self.engine.rank != 0:
+            return
+        about = checkpoint.describe(
+            self.spec, data.classes, data.task, epoch=epoch, run=self.run_dir.id,
+            preset=self.spec.preset, scores=scores and msgspec.to_builtins(scores),
+        )  # fmt: skip
+        names = [name, "best"] if scores is not None and self._is_best(scores) else [name]
+        for each in names:
+            path = checkpoint.save(self.run_dir, each, weights, about)
+            relative = str(path.relative_to(self.run_dir.path))
+            self.writer.write(CheckpointSaved(path=relative, epoch=epoch, best=each == "best"))
+
+    def _is_best(self, scores: Evaluated) -> bool:
+        headline = scores.auc_macro
+        if headline is None:
+            headline = -scores.val_loss if scores.val_loss is not None else None
+        if headline is None or (self.best is not None and headline <= self.best):
+            return False
+        self.best = headline
+        return True
+
+    def _stop_after(self, epoch: int) -> bool:
+        """Between epochs all requests count; an exchange makes the ranks agree."""
+        self.control.exchange()
+        for request in ("stop", "stop-after-epoch"):
+            if self.control.take(request) and epoch < self.spec.epochs:
+                self.writer.write(StopAgreed(request=request, epoch=epoch, step=0))
+                return True
+        return False
+
+    def _num_workers(self) -> int:
+        """The preset's, else none on a CPU (the cores train) and up to 8 a GPU."""
+        if self.spec.training.num_workers is not None:
+            return self.spec.training.num_workers
+        if self.engine.device.type == "cpu":
+            return 0
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+        return max(1, min(MAX_WORKERS, cores // self.engine.world - 1))
+
+    def _phase(self, phase: str, epoch: int | None = None) -> None:
+        self.writer.write(PhaseStarted(phase=phase, epoch=epoch))
+
+    def _say_scores(self, scores: Evaluated) -> None:
+        auc = "-" if scores.auc_macro is None else f"{scores.auc_macro:.4f}"
+        f1 = "-" if scores.f1_macro is None else f"{scores.f1_macro:.4f}"
+        self._say(
+            f"evaluated {scores.num_evaluated} samples once each on {self.engine.world} ranks: "
+            f"macro AUC {auc}, macro F1 {f1}"
+        )
+
+    def _say(self, text: str) -> None:
+        if self.engine.rank == 0:
+            print(f"[rank 0] {text}", flush=True)

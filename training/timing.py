@@ -1,0 +1,110 @@
+"""Where a step goes: waiting for data, forward, backward, optimizer.
+
+On a GPU the parts are measured by events in the stream and read only when they have passed, so
+timing never makes the host wait for the device. On a CPU the clock is read directly.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import torch
+
+PARTS = ("forward", "backward", "optimizer")
+
+
+class StepSums(NamedTuple):
+    """Sums over the finished steps since the last reading; milliseconds, and the summed loss."""
+
+    num_steps: int
+    data_ms: float
+    forward_ms: float
+    backward_ms: float
+    optimizer_ms: float
+    loss_sum: float
+
+
+class _Step:
+    """The marks of one optimizer step: pairs of (part, begin, end), waiting time, loss."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[str, object, object]] = []
+        self.data_s = 0.0
+        self.losses: list[torch.Tensor] = []
+
+
+class StepTimer:
+    """Collects marks of steps; `drain` returns sums over the steps that the device has finished."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device) if self._cuda else None
+        self._open = _Step()
+        self._pending: list[_Step] = []
+        self._last: object = None
+
+    def waited(self, seconds: float) -> None:
+        """Host time spent waiting for the loader in this step."""
+        self._open.data_s += seconds
+
+    def start(self) -> None:
+        """The first mark of a micro-step; what follows is the forward pass."""
+        self._last = self._mark()
+
+    def end(self, part: str) -> None:
+        """The part that began at the last mark ends here."""
+        now = self._mark()
+        self._open.spans.append((part, self._last, now))
+        self._last = now
+
+    def loss(self, value: torch.Tensor) -> None:
+        """Keep the micro-step's mean loss on the device."""
+        self._open.losses.append(value.detach())
+
+    def step(self) -> None:
+        """An optimizer step is complete."""
+        self._pending.append(self._open)
+        self._open = _Step()
+
+    def drain(self, *, wait: bool = False) -> StepSums:
+        """Sums over finished steps; with `wait` over all (synchronises, for the end of an epoch)."""
+        if wait and self._cuda:
+            torch.cuda.current_stream().synchronize()
+        done = [step for step in self._pending if self._passed(step)]
+        self._pending = self._pending[len(done) :]
+        parts = dict.fromkeys(PARTS, 0.0)
+        for step in done:
+            for part, begin, end in step.spans:
+                parts[part] += self._elapsed_ms(begin, end)
+        waited = 1000 * sum(step.data_s for step in done)
+        return StepSums(len(done), waited, *parts.values(), self._loss_sum(done))
+
+    def _mark(self) -> object:
+        if not self._cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def _passed(self, step: _Step) -> bool:
+        last = step.spans[-1][2]
+        return bool(last.query()) if isinstance(last, torch.cuda.Event) else True
+
+    @staticmethod
+    def _elapsed_ms(begin: object, end: object) -> float:
+        if isinstance(begin, torch.cuda.Event) and isinstance(end, torch.cuda.Event):
+            return float(begin.elapsed_time(end))
+        return 1000 * (float(end) - float(begin))  # type: ignore[arg-type]
+
+    def _loss_sum(self, steps: list[_Step]) -> float:
+        """Sum over steps of the mean over micro-steps; a side stream keeps the queue running."""
+        means = [torch.stack(step.losses).mean() for step in steps] if not self._cuda else []
+        if not self._cuda:
+            return float(torch.stack(means).sum()) if means else 0.0
+        if not steps:
+            return 0.0
+        assert self._stream is not None
+        with torch.cuda.stream(self._stream):
+            means = [torch.stack(step.losses).mean() for step in steps]
+            return float(torch.stack(means).sum())
