@@ -62,6 +62,7 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         model=check_model(request.model or "resnet50"),
         epochs=_at_least_one("epochs", request.epochs) or 3,
         global_batch=batch,
+        keeps_global_batch=request.keep_global_batch,
         num_processes=processes,
         device=device,
         gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:processes]),

@@ -109,7 +109,8 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The complete request, resolved against one machine; the only thing the trainer reads.
 
-    `global_batch` counts images per optimizer step over all devices and micro-steps.
+    `global_batch` counts images per optimizer step over all devices and micro-steps;
+    `keeps_global_batch` tells that accumulation was asked not to multiply it.
     `sources` tells for every resolved value where it came from (preset, flag, default, machine).
     """
 
@@ -122,6 +123,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     model: str = "resnet50"
     epochs: PositiveInt = 3
     global_batch: PositiveInt
+    keeps_global_batch: bool = False
     num_processes: PositiveInt
     device: Device
     gpu_ids: tuple[int, ...] = ()

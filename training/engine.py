@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from typing import Any
 
 import accelerate
@@ -170,6 +171,8 @@ def _build_accelerator(spec: RunSpec) -> Accelerator:
     if spec.accelerate.fsdp_config is not None:
         plugin = fsdp.make_plugin(spec.accelerate.fsdp_config, spec.training.reduce_dtype)
         return fsdp.build_accelerator(plugin, cpu=cpu, precision=precision)
+    # torch 2.14 renames the argument; Accelerate's handler and torch 2.11 know only this name.
+    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
     handler = DistributedDataParallelKwargs(
         # BatchNorm statistics are averaged before they are used; see training.batchnorm.
         broadcast_buffers=False,

@@ -11,6 +11,7 @@ from ringside.data.classes import read_classes, write_classes
 from ringside.data.discovery import SourceInfo, open_data, parse_data, source_names
 from ringside.data.images import ImageData, ImageSplit
 from ringside.data.pixels import decode_rgb, evaluation_crop, thumbnail
+from ringside.data.products.files import make_data
 
 __all__ = [
     "ImageData",
@@ -18,6 +19,7 @@ __all__ = [
     "SourceInfo",
     "decode_rgb",
     "evaluation_crop",
+    "make_data",
     "open_data",
     "parse_data",
     "read_classes",

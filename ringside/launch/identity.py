@@ -15,7 +15,8 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.launch.plan import RUN_TOKEN
+RUN_TOKEN = "RINGSIDE_RUN"
+"""The variable that marks every process of a run; its value is the run's id."""
 
 POLL_S = 0.05
 

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from ringside.launch.identity import RUN_TOKEN
 from ringside.rundir import RunDir
 from ringside.spec import FORMAT, RunSpec
-
-RUN_TOKEN = "RINGSIDE_RUN"
-"""The variable that marks every process of a run; its value is the run's id."""
 
 _FINDS_OURS = """
 import importlib.util, os, sys
@@ -44,9 +42,7 @@ def make_plan(spec: RunSpec, run: RunDir) -> LaunchPlan:
     The working folder is the run directory: it exists as long as the run, holds no Python of the
     user's, and keeps what a library drops where it stands (core dumps) beside the other evidence.
     """
-    return LaunchPlan(
-        argv=_argv(spec, run), environment=_environment(spec, run), cwd=str(run.path)
-    )
+    return LaunchPlan(argv=_argv(spec, run), environment=_environment(spec, run), cwd=str(run.path))
 
 
 def quoted_command(plan: LaunchPlan) -> str:
@@ -101,9 +97,11 @@ def _packages_folder() -> Path:
 
 @functools.cache
 def _child_finds_ours(python_path: str) -> bool:
-    """Ask a child: only it knows what .pth files, editable installs and PYTHONPATH come to.
-
-    `python_path` is the PYTHONPATH that the child inherits; it keys the cache.
-    """
-    command = [sys.executable, "-P", "-c", _FINDS_OURS, str(_packages_folder())]
-    return subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == 0
+    """Ask a child: only it knows what .pth files, editable installs and PYTHONPATH come to."""
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", _FINDS_OURS, str(_packages_folder())],
+        env=os.environ | {"PYTHONPATH": python_path},
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return found.returncode == 0

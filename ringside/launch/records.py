@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
-import sys
 import time
 from typing import Literal
 
@@ -19,7 +19,7 @@ from ringside.spec import FORMAT
 OwnerKind = Literal["supervisor", "terminal"]
 FinalState = Literal["completed", "stopped", "failed", "lost"]
 
-WRITE_ATTEMPTS = 5
+WRITE_PAUSES_S = (1.0, 2.0, 4.0)
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,16 +90,31 @@ def read_owner(run: RunDir) -> Owner | None:
     return owner
 
 
-def write_exit(run: RunDir, record: ExitRecord, *, pause_s: float = 1.0) -> None:
-    """Write the exit record; on a full disk tries again, then raises RunDirError."""
-    for attempt in range(1, WRITE_ATTEMPTS + 1):
-        try:
-            return run.write(run.exit, record)
-        except RunDirError as error:
-            print(f"Attempt {attempt}: {error}", file=sys.stderr)
-            if attempt == WRITE_ATTEMPTS:
-                raise
-            time.sleep(pause_s)
+def write_exit(
+    run: RunDir,
+    *,
+    state: FinalState,
+    reason: str,
+    return_code: int | None = None,
+    signal: str | None = None,
+    finished: float | None = None,
+) -> ExitRecord:
+    """Close the books of a run; it began when its owner took it, and ends now unless told.
+
+    On a full disk it tries again for a few seconds, then raises RunDirError.
+    """
+    finished = time.time() if finished is None else finished
+    owner = read_owner(run)
+    record = ExitRecord(
+        state=state,
+        reason=reason,
+        return_code=return_code,
+        signal=signal,
+        started=owner.started if owner else finished,
+        finished=finished,
+    )
+    _write_patiently(run, record)
+    return record
 
 
 def read_exit(run: RunDir) -> ExitRecord | None:
@@ -115,6 +130,15 @@ def rank_errors(run: RunDir) -> list[RankError]:
     files = iter_files(run.ranks, "rank*.error.json")
     errors = [error for path in files if (error := run.read(path, RankError))]
     return sorted(errors, key=lambda error: error.t)
+
+
+def _write_patiently(run: RunDir, record: ExitRecord) -> None:
+    for pause_s in WRITE_PAUSES_S:
+        try:
+            return run.write(run.exit, record)
+        except RunDirError:
+            time.sleep(pause_s)
+    return run.write(run.exit, record)
 
 
 def _launcher_above() -> ProcessIdentity | None:
@@ -138,5 +162,5 @@ def _is_launcher(argv: list[str]) -> bool:
     names = [os.path.basename(word) for word in argv[:4]]
     modules = {"accelerate.commands.launch", "torch.distributed.run"}
     scripts = {"accelerate-launch", "torchrun"}
-    script = any(pair == ("accelerate", "launch") for pair in zip(names, names[1:], strict=False))
+    script = any(pair == ("accelerate", "launch") for pair in itertools.pairwise(names))
     return script or bool((modules | scripts) & set(names))

@@ -12,15 +12,16 @@ import subprocess
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
-from ringside.errors import LaunchError, RingsideError
+from ringside.errors import LaunchError, RingsideError, RunDirError
 from ringside.launch import identity
 from ringside.launch.identity import ProcessIdentity, descendants, run_processes, wait_gone
 from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.plan import LaunchPlan
-from ringside.launch.records import ExitRecord, FinalState, write_exit, write_owner
-from ringside.launch.verdict import judge
+from ringside.launch.records import write_exit, write_owner
+from ringside.launch.verdict import Verdict, judge
 from ringside.rundir import RunDir, check_format
 
 POLL_S = 0.25
@@ -35,7 +36,6 @@ class Supervisor:
     def __init__(self, run: RunDir) -> None:
         self.run = run
         self.grace_s = stop_grace_s()
-        self.started = time.time()
         self.launcher: subprocess.Popen[bytes] | None = None
         self.launcher_identity: ProcessIdentity | None = None
         self.signalled = False
@@ -43,27 +43,25 @@ class Supervisor:
         self.forced = False
         self.heartbeat = time.monotonic()
 
-    def supervise(self) -> ExitRecord:
-        """Own the run from start to end; the caller writes the record."""
+    def supervise(self) -> Verdict:
+        """Own the run from start to end; returns when nothing of it is left."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         become_subreaper()
         write_owner(self.run, "supervisor")
         if self.run.requested("stop"):
-            return self.ended("stopped", "Stopped on request before it started.")
+            return Verdict("stopped", "Stopped on request before it started.")
         try:
             self._start()
         except (OSError, RingsideError) as error:
-            return self.ended("failed", f"The launcher could not be started: {error}")
+            return Verdict("failed", f"The launcher could not be started: {error}")
         survivors = self._watch() or self._end_leftovers()
-        return_code = self.launcher.returncode if self.launcher else None
-        return judge(
-            self.run,
-            return_code,
-            started=self.started,
-            forced=self.forced,
-            survivors=survivors,
-        )
+        return judge(self.run, self.return_code, forced=self.forced, survivors=survivors)
+
+    @property
+    def return_code(self) -> int | None:
+        """The launcher's exit code; None while it runs or when it never did."""
+        return self.launcher.returncode if self.launcher else None
 
     def end_everything(self) -> set[ProcessIdentity]:
         """Run the stop ladder on the launcher and all that descends; returns the survivors."""
@@ -88,7 +86,9 @@ class Supervisor:
                 start_new_session=True,
             )
         self.launcher_identity = identity.of(self.launcher.pid)
-        write_owner(self.run, "supervisor", self.launcher_identity)
+        # Without this line the launcher is still found, by its token.
+        with suppress(RunDirError):
+            write_owner(self.run, "supervisor", self.launcher_identity)
 
     def _watch(self) -> set[ProcessIdentity]:
         """Until the launcher ends, or a stop request has run out of grace; returns survivors."""
@@ -102,14 +102,21 @@ class Supervisor:
 
     def _launcher_ended(self) -> bool:
         self._reap()
-        return self.launcher is None or self.launcher.returncode is not None
+        return self.return_code is not None
 
     def _out_of_grace(self) -> bool:
-        if self.signalled and not self.run.requested("stop"):
-            self.run.request("stop", by="signal to the supervisor")
-        if self.stop_seen is None and self.run.requested("stop"):
+        asked = self.signalled or self.run.requested("stop")
+        if self.stop_seen is None and asked:
             self.stop_seen = time.monotonic()
+            self._tell_trainer()
         return self.stop_seen is not None and time.monotonic() - self.stop_seen >= self.grace_s
+
+    def _tell_trainer(self) -> None:
+        """A signal to the supervisor becomes a request, which is what the trainer looks for."""
+        if not self.run.requested("stop"):
+            # On a full disk the trainer does not hear of it; the ladder ends it after the grace.
+            with suppress(OSError, RunDirError):
+                self.run.request("stop", by="signal")
 
     def _end_leftovers(self) -> set[ProcessIdentity]:
         """The launcher has ended: what it left behind gets a moment, then the ladder."""
@@ -137,11 +144,8 @@ class Supervisor:
         """Touch owner.json, so that another machine that shares the folder sees a live run."""
         if time.monotonic() - self.heartbeat >= HEARTBEAT_S:
             self.heartbeat = time.monotonic()
-            os.utime(self.run.owner)
-
-    def ended(self, state: FinalState, reason: str) -> ExitRecord:
-        """An exit record for an end that needs no look at the files of the run."""
-        return ExitRecord(state=state, reason=reason, started=self.started, finished=time.time())
+            with suppress(OSError):
+                os.utime(self.run.owner)
 
 
 def read_plan(run: RunDir) -> LaunchPlan:
@@ -161,30 +165,34 @@ def become_subreaper() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def main(argv: list[str]) -> int:
-    """Supervise the run directory argv[0]; exit code 2 when it is not free to be started."""
+def main(argv: list[str]) -> str | None:
+    """Supervise the run directory argv[0]; returns the sentence why not, or None."""
     run = RunDir(Path(argv[0]))
     if run.owner.exists() or run.exit.exists():
-        print(f"{run.path} has been started already; start a new run.", file=sys.stderr)
-        return 2
+        return f"{run.path} has been started already; start a new run."
     try:
         supervisor = Supervisor(run)
-        record = _supervise(supervisor)
-        write_exit(run, record)
+        verdict = _supervise(supervisor)
+        write_exit(
+            run,
+            state=verdict.state,
+            reason=verdict.reason,
+            return_code=supervisor.return_code,
+            signal=verdict.signal,
+        )
     except RingsideError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        return str(error)
+    return None
 
 
-def _supervise(supervisor: Supervisor) -> ExitRecord:
+def _supervise(supervisor: Supervisor) -> Verdict:
     """Whatever goes wrong inside the supervisor, the run is ended and has an exit record."""
     try:
         return supervisor.supervise()
     except Exception as error:
         traceback.print_exc()
         supervisor.end_everything()
-        return supervisor.ended("failed", f"Its supervisor failed: {error!r}; see supervisor.log.")
+        return Verdict("failed", f"Its supervisor failed: {error!r}; see supervisor.log.")
 
 
 if __name__ == "__main__":

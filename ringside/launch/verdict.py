@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Collection
+
+import msgspec
 
 from ringside.events import Event, RunFinished, StopAgreed, decode_lines
 from ringside.launch.identity import ProcessIdentity
-from ringside.launch.records import ExitRecord, FinalState, rank_errors
+from ringside.launch.records import FinalState, rank_errors
 from ringside.rundir import RunDir
+
+COMPLETED = "Completed."
+STOPPED = "Stopped on request; the trainer ended by itself."
+STOPPED_BY_FORCE = "Stopped on request; the trainer did not end in time and was ended."
 
 TAIL_BYTES = 64 * 1024
 
@@ -27,49 +32,40 @@ _SINGLE_CODE = re.compile(rb"CalledProcessError: .* returned non-zero exit statu
 _SINGLE_SIGNAL = re.compile(rb"CalledProcessError: .* died with <Signals\.(\w+): \d+>")
 
 
+class Verdict(msgspec.Struct, frozen=True):
+    """How a run ended; `signal` names what ended the launcher or the first rank."""
+
+    state: FinalState
+    reason: str
+    signal: str | None = None
+
+
 def judge(
     run: RunDir,
     return_code: int | None,
     *,
-    started: float,
     forced: bool = False,
     survivors: Collection[ProcessIdentity] = (),
-) -> ExitRecord:
-    """The exit record of a run whose launcher ended with `return_code`.
+) -> Verdict:
+    """The verdict on a run whose launcher ended with `return_code`.
 
     `forced`: after a stop request the ladder had to end it. `survivors`: processes that could not
     be ended; with any left, a run is never called stopped.
     """
-    state, reason, killed_by = _state(run, return_code, forced, survivors)
-    return ExitRecord(
-        state=state,
-        return_code=return_code,
-        signal=killed_by,
-        reason=reason,
-        started=started,
-        finished=time.time(),
-    )
+    if survivors:
+        left = name_processes(survivors)
+        return Verdict("failed", f"Could not end {left} of this run; end them by hand.")
+    if return_code == 0:
+        return Verdict("stopped", STOPPED) if _ended_early(run) else Verdict("completed", COMPLETED)
+    if forced:
+        return Verdict("stopped", STOPPED_BY_FORCE)
+    return _why_failed(run, return_code)
 
 
 def name_processes(processes: Collection[ProcessIdentity]) -> str:
     """`1 process (pid 12)` or `2 processes (pid 12, 13)`."""
     pids = ", ".join(str(pid) for pid in sorted(process.pid for process in processes))
     return f"{len(processes)} process{'es' if len(processes) != 1 else ''} (pid {pids})"
-
-
-def _state(
-    run: RunDir, return_code: int | None, forced: bool, survivors: Collection[ProcessIdentity]
-) -> tuple[FinalState, str, str | None]:
-    if survivors:
-        left = name_processes(survivors)
-        return "failed", f"Could not end {left} of this run; end them by hand.", None
-    if return_code == 0:
-        if _ended_early(run):
-            return "stopped", "Stopped on request; the trainer ended by itself.", None
-        return "completed", "Completed.", None
-    if forced:
-        return "stopped", "Stopped on request; the trainer did not end in time and was ended.", None
-    return "failed", *_why_failed(run, return_code)
 
 
 def _ended_early(run: RunDir) -> bool:
@@ -88,34 +84,28 @@ def _events(run: RunDir) -> list[Event]:
         return []
 
 
-def _why_failed(run: RunDir, return_code: int | None) -> tuple[str, str | None]:
-    """The sentence, and the signal that ended the launcher or the first rank.
-
-    A rank that was killed comes before the errors of other ranks: those report a lost connection.
-    """
-    errors = rank_errors(run)
-    deaths = _rank_deaths(run)
-    killed = [(rank, -code) for rank, code in deaths if code < 0 and -code in _CAUSES]
+def _why_failed(run: RunDir, return_code: int | None) -> Verdict:
+    """Killed ranks count before the errors of others: those only report a lost connection."""
+    errors, deaths = rank_errors(run), _rank_deaths(run)
+    killed = [(rank, code) for rank, code in deaths if -code in _CAUSES]
+    own = [(rank, code) for rank, code in deaths if code != -signal.SIGTERM]
     if errors and (errors[0].user_error or not killed):
         first = errors[0]
-        return (first.sentence if first.user_error else f"Rank {first.rank}: {first.sentence}"), None
-    if killed:
-        return _killed(f"Rank {killed[-1][0]}", killed[-1][1])
-    own = [(rank, code) for rank, code in deaths if code != -signal.SIGTERM]
-    if own and own[-1][1] < 0:
-        return _killed(f"Rank {own[-1][0]}", -own[-1][1])
-    if own:
-        return f"Rank {own[-1][0]} ended with exit code {own[-1][1]}; see console.log.", None
-    if return_code is not None and return_code < 0:
-        return _killed("The launcher", -return_code)
-    return f"The launcher ended with exit code {return_code}; see console.log.", None
+        who = "" if first.user_error else f"Rank {first.rank}: "
+        return Verdict("failed", who + first.sentence)
+    if killed or own:
+        rank, code = (killed or own)[-1]
+        return _death(f"Rank {rank}", code)
+    return _death("The launcher", return_code)
 
 
-def _killed(who: str, number: int) -> tuple[str, str]:
-    name = signal.Signals(number).name
-    if number == signal.SIGKILL:
-        return f"{who} was killed by SIGKILL; often that means the machine ran out of memory.", name
-    return f"{who} was killed by {name}; see console.log.", name
+def _death(who: str, code: int | None) -> Verdict:
+    if code is None or code >= 0:
+        return Verdict("failed", f"{who} ended with exit code {code}; see console.log.")
+    known = {number.value: number.name for number in signal.Signals}
+    name = known.get(-code, f"signal {-code}")
+    hint = "often the machine ran out of memory" if name == "SIGKILL" else "see console.log"
+    return Verdict("failed", f"{who} was killed by {name}; {hint}.", name)
 
 
 def _rank_deaths(run: RunDir) -> list[tuple[int, int]]:

@@ -182,7 +182,8 @@ def _divided(numerator: Floats, denominator: Floats) -> Floats:
     import numpy as np
 
     quotient = np.full(np.shape(denominator), np.nan)
-    return np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    return quotient
 
 
 def _mean_of_defined(values: Floats) -> Floats:

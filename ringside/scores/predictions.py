@@ -45,6 +45,9 @@ def decide(probabilities: NDArray[np.float32], task: Task, threshold: float) -> 
     """
     import numpy as np
 
+    decisions = np.zeros(probabilities.shape, dtype=np.bool_)
     if task == "multi_label":
-        return probabilities >= threshold
-    return np.arange(probabilities.shape[1]) == probabilities.argmax(axis=1)[:, None]
+        np.greater_equal(probabilities, threshold, out=decisions)
+    else:
+        decisions[np.arange(len(probabilities)), probabilities.argmax(axis=1)] = True
+    return decisions

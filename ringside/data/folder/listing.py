@@ -89,8 +89,8 @@ def notes_on(listing: Listing) -> list[str]:
         notes.append(f"Ignored hidden and system files or folders: {names}.")
     if listing.outside:
         notes.append(
-            f"Left out {counted(len(listing.outside), 'link')} to folders or out of the data folder: "
-            f"{first_few(listing.outside)}."
+            f"Left out {counted(len(listing.outside), 'link')} to folders or out of the data "
+            f"folder: {first_few(listing.outside)}."
         )
     return notes
 

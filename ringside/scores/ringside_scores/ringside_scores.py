@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from ringside.scores import score
+from ringside.scores.predictions import Task
 
 DESCRIPTION = """\
 AUC, F1, mean average precision and top-1 accuracy of a multi-label or single-label classifier,
@@ -26,10 +27,10 @@ threshold: from which probability on a class is predicted (multi-label only).
 """
 
 
-class RingsideScores(evaluate.Metric):
+class RingsideScores(evaluate.Metric):  # type: ignore[misc]  # evaluate is not typed
     """The scores as one dictionary, with the fields of `ringside.scores.Scores`."""
 
-    def _info(self):
+    def _info(self) -> evaluate.MetricInfo:
         features = {
             "predictions": datasets.Sequence(datasets.Value("float32")),
             "references": datasets.Sequence(datasets.Value("uint8")),
@@ -41,8 +42,18 @@ class RingsideScores(evaluate.Metric):
             features=datasets.Features(features),
         )
 
-    def _compute(self, predictions, references, classes=None, task="multi_label", threshold=0.5):
+    def _compute(
+        self,
+        predictions: list[list[float]],
+        references: list[list[int]],
+        classes: list[str] | None = None,
+        task: Task = "multi_label",
+        threshold: float = 0.5,
+    ) -> dict[str, object]:
         targets = np.asarray(references, dtype=np.uint8)
         names = classes or [str(i) for i in range(targets.shape[1])]
         probabilities = np.asarray(predictions, dtype=np.float32)
-        return msgspec.to_builtins(score(probabilities, targets, names, task, threshold))
+        scores = score(probabilities, targets, names, task, threshold)
+        return {
+            name: msgspec.to_builtins(getattr(scores, name)) for name in scores.__struct_fields__
+        }

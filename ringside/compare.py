@@ -1,0 +1,255 @@
+"""Runs side by side: the only home of speed-up, efficiency and score differences.
+
+Speed-up = images/s of a run ÷ images/s of its baseline. The baseline is the preset `single` with
+the same precision, compilation, model, data, image size, seed and threads per device, on the same
+kind of device. Warm-up (the first epoch) is left out of both. Without such a baseline there is no
+number, and `reason` says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ringside.run import EpochRow, RunRecord, fold_run
+from ringside.rundir import list_run_dirs
+from ringside.spec import AccelerateSettings, RunSpec
+
+Scaling = Literal["weak", "strong"]
+BASELINE = "single"
+
+
+class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """A speed-up, or the reason why there is none.
+
+    weak: equal images per device and micro-step; strong: equal images per optimizer step.
+    `efficiency_ratio` is the speed-up divided by the number of processes.
+    """
+
+    value: float | None = None
+    scaling: Scaling | None = None
+    efficiency_ratio: float | None = None
+    samples_per_s: float | None = None
+    baseline_id: str | None = None
+    baseline_samples_per_s: float | None = None
+    reason: str | None = None
+
+
+class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of a comparison; score differences are against the first run."""
+
+    id: str
+    preset: str
+    state: str
+    num_processes: int
+    global_batch: int
+    mixed_precision: str
+    epoch_time_s: float | None
+    samples_per_s: float | None
+    speedup: SpeedUp
+    auc_macro: float | None
+    f1_macro: float | None
+    f1_micro: float | None
+    auc_delta: float | None
+    f1_delta: float | None
+    total_time_s: float | None
+    device_hours: float | None
+    not_comparable: tuple[str, ...] = ()
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two or more runs; `precision_factor` maps a precision to its gain over fp32 on one device."""
+
+    runs: tuple[ComparedRun, ...]
+    precision_factor: dict[str, float] = {}
+
+
+def baseline_of(spec: RunSpec) -> RunSpec:
+    """The run to measure first: one device, the same images per device, everything else equal."""
+    training = msgspec.structs.replace(
+        spec.training, accumulation_steps=1, comm_hook="no", reduce_dtype="fp32"
+    )
+    accelerate = AccelerateSettings(
+        distributed_type="NO",
+        mixed_precision=spec.accelerate.mixed_precision,
+        num_processes=1,
+    )
+    return msgspec.structs.replace(
+        spec,
+        preset=BASELINE,
+        accelerate=accelerate,
+        training=training,
+        environment={},
+        num_processes=1,
+        global_batch=spec.micro_batch,
+        gpu_ids=spec.gpu_ids[:1],
+        request_id=None,
+    )
+
+
+def differences(a: RunSpec, b: RunSpec) -> list[str]:
+    """What keeps the speeds of two requests from being compared; empty when nothing does."""
+    pairs = {
+        "model": (a.model, b.model),
+        "data": (a.data.label, b.data.label),
+        "image size": (a.data.image_size, b.data.image_size),
+        "device": (a.device, b.device),
+        "threads per device": (a.threads_per_device, b.threads_per_device),
+        "channels_last": (a.training.channels_last, b.training.channels_last),
+    }
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
+def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
+    """Whether a `single` spec is a baseline of `spec`, and in which sense."""
+    wanted = baseline_of(spec)
+    same = (
+        baseline.preset == BASELINE
+        and not differences(wanted, baseline)
+        and wanted.accelerate.mixed_precision == baseline.accelerate.mixed_precision
+        and wanted.training.compile == baseline.training.compile
+        and wanted.seed == baseline.seed
+    )
+    if not same:
+        return None
+    if baseline.micro_batch == spec.micro_batch:
+        return "weak"
+    return "strong" if baseline.global_batch == spec.global_batch else None
+
+
+def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
+    """The newest measured baseline of a run below `root`; weak scaling goes before strong."""
+    if record.spec is None or record.spec.preset == BASELINE:
+        return None
+    found: dict[Scaling, RunRecord] = {}
+    for run in list_run_dirs(root):
+        spec = run.read(run.spec, RunSpec)
+        scaling = scaling_of(record.spec, spec) if spec is not None else None
+        if scaling is None or scaling in found:
+            continue
+        candidate = fold_run(run)
+        if candidate.steady_samples_per_s is not None and not _unlike(record, candidate):
+            found[scaling] = candidate
+            if scaling == "weak":
+                break
+    return found.get("weak") or found.get("strong")
+
+
+def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
+    """The speed-up of a run against its baseline, or the reason why there is no number."""
+    if record.spec is None:
+        return SpeedUp(reason="the run has no spec")
+    rate = record.steady_samples_per_s
+    if record.spec.preset == BASELINE:
+        return SpeedUp(samples_per_s=rate, reason="this is a baseline")
+    if baseline is None or baseline.spec is None:
+        return SpeedUp(samples_per_s=rate, reason="no baseline: run `single` at these settings")
+    base_rate = baseline.steady_samples_per_s
+    if rate is None or base_rate is None:
+        which = "the run" if rate is None else "the baseline"
+        return SpeedUp(
+            baseline_id=baseline.id, samples_per_s=rate,
+            reason=f"{which} has no epoch after the first yet, and the first is warm-up",
+        )  # fmt: skip
+    value = rate / base_rate
+    return SpeedUp(
+        value=value,
+        scaling=scaling_of(record.spec, baseline.spec),
+        efficiency_ratio=value / record.spec.num_processes,
+        samples_per_s=rate,
+        baseline_id=baseline.id,
+        baseline_samples_per_s=base_rate,
+    )
+
+
+def speedup_of(root: Path, record: RunRecord) -> SpeedUp:
+    """Find the baseline and divide."""
+    return speedup(record, find_baseline(root, record))
+
+
+def compare(root: Path, records: Iterable[RunRecord]) -> Comparison:
+    """Rows in the given order; scores are compared with the first run's, where that is allowed."""
+    chosen = [record for record in records if record.spec is not None]
+    rows = [_compared(root, record, chosen[0]) for record in chosen]
+    return Comparison(runs=tuple(rows), precision_factor=_precision_factors(root, chosen))
+
+
+def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
+    spec, base = record.spec, first.spec
+    assert spec is not None
+    assert base is not None
+    reasons = differences(base, spec) + _unlike(first, record)
+    scored, first_scored = _last_scored(record), _last_scored(first)
+    comparable = not reasons and record is not first
+    total = record.total_time_s
+    return ComparedRun(
+        id=record.id,
+        preset=spec.preset,
+        state=record.state,
+        num_processes=spec.num_processes,
+        global_batch=spec.global_batch,
+        mixed_precision=spec.accelerate.mixed_precision,
+        epoch_time_s=_steady_epoch_time(record),
+        samples_per_s=record.steady_samples_per_s,
+        speedup=speedup_of(root, record),
+        auc_macro=scored.auc_macro if scored else None,
+        f1_macro=scored.f1_macro if scored else None,
+        f1_micro=scored.f1_micro if scored else None,
+        auc_delta=_delta(scored, first_scored, "auc_macro") if comparable else None,
+        f1_delta=_delta(scored, first_scored, "f1_macro") if comparable else None,
+        total_time_s=total,
+        device_hours=total * spec.num_processes / 3600 if total is not None else None,
+        not_comparable=tuple(reasons),
+    )
+
+
+def _unlike(a: RunRecord, b: RunRecord) -> list[str]:
+    """Differences that only the started runs know: the data's content and the device's name."""
+    if a.started is None or b.started is None or a.observed is None or b.observed is None:
+        return []
+    pairs = {
+        "content of the data": (a.started.data_fingerprint, b.started.data_fingerprint),
+        "device name": (a.observed.device_name, b.observed.device_name),
+    }
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
+def _last_scored(record: RunRecord) -> EpochRow | None:
+    return next((row for row in reversed(record.epochs) if row.num_evaluated is not None), None)
+
+
+def _delta(a: EpochRow | None, b: EpochRow | None, name: str) -> float | None:
+    x, y = getattr(a, name, None), getattr(b, name, None)
+    return None if x is None or y is None else float(x - y)
+
+
+def _steady_epoch_time(record: RunRecord) -> float | None:
+    rows = record.epochs[1:]
+    return sum(row.epoch_time_s for row in rows) / len(rows) if rows else None
+
+
+def _precision_factors(root: Path, records: list[RunRecord]) -> dict[str, float]:
+    """Gain of 16 bit over fp32 on one device, where both baselines have been measured."""
+    factors: dict[str, float] = {}
+    for record in records:
+        spec = record.spec
+        if spec is None or spec.accelerate.mixed_precision == "no":
+            continue
+        fp32 = msgspec.structs.replace(
+            spec, accelerate=msgspec.structs.replace(spec.accelerate, mixed_precision="no")
+        )
+        half = record if spec.preset == BASELINE else find_baseline(root, record)
+        full = find_baseline(root, _as_request(record, fp32))
+        if half and full and half.steady_samples_per_s and full.steady_samples_per_s:
+            factors[spec.accelerate.mixed_precision] = (
+                half.steady_samples_per_s / full.steady_samples_per_s
+            )
+    return factors
+
+
+def _as_request(record: RunRecord, spec: RunSpec) -> RunRecord:
+    request = msgspec.structs.replace(spec, preset="ddp" if spec.preset == BASELINE else spec.preset)
+    return msgspec.structs.replace(record, spec=request)

@@ -1,0 +1,122 @@
+"""Create a run directory and start its supervisor on this machine; both may be asked for twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+
+from ringside import yaml_text
+from ringside.errors import LaunchError
+from ringside.hardware import Hardware
+from ringside.launch.identity import RUN_TOKEN, wait_until
+from ringside.launch.locks import locked, run_lock
+from ringside.launch.plan import import_environment, make_plan
+from ringside.presets import accelerate_config
+from ringside.rundir import RunDir, create_run_dir, list_run_dirs, write_atomic
+from ringside.spec import RunSpec
+
+START_TIMEOUT_S = 10.0
+RECENT_RUNS = 200
+
+
+class _Requested(msgspec.Struct, frozen=True):
+    """The one field of a spec.json that tells whether a request was served already."""
+
+    request_id: str | None = None
+
+
+def create_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
+    """The run directory of this request, with spec, Accelerate file, plan and hardware in it.
+
+    Asked again with the same `request_id`, it returns the directory of the first time; processes
+    and threads may ask at once. Raises RunDirError where `root` cannot be written.
+    """
+    with locked(root, "create") if spec.request_id else nullcontext():
+        return _requested_run(root, spec.request_id) or _fill_run_dir(spec, hardware, root)
+
+
+def start(run: RunDir) -> None:
+    """Start the run's supervisor, detached; returns when it has written owner.json.
+
+    A run that was started already is left alone. Raises LaunchError when no supervisor comes up
+    within 10 s.
+    """
+    with run_lock(run):
+        if run.owner.exists() or run.exit.exists():
+            return
+        supervisor = _spawn_supervisor(run)
+        wait_until(lambda: run.owner.exists() or supervisor.poll() is not None, START_TIMEOUT_S)
+        if not run.owner.exists():
+            supervisor.terminate()
+            raise LaunchError(
+                f"The supervisor of {run.id} did not start: {_last_line(_log_path(run))} "
+                f"See {_log_path(run)}."
+            )
+    # Reaps the supervisor when it ends, so that a long-lived page collects no zombies.
+    threading.Thread(target=supervisor.wait, daemon=True).start()
+
+
+def start_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
+    """Create and start; pressed twice with one `request_id`, it is one run."""
+    run = create_run(spec, hardware, root)
+    start(run)
+    return run
+
+
+def _requested_run(root: Path, request_id: str | None) -> RunDir | None:
+    if request_id is None:
+        return None
+    for run in list_run_dirs(root)[:RECENT_RUNS]:
+        asked = run.read(run.spec, _Requested)
+        if asked is not None and asked.request_id == request_id:
+            return run
+    return None
+
+
+def _fill_run_dir(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
+    """spec.json comes last: a directory that has one is whole."""
+    run = create_run_dir(root)
+    config = accelerate_config(spec.accelerate, spec.num_processes)
+    write_atomic(run.accelerate, yaml_text.dump(config).encode())
+    run.write(run.hardware, hardware)
+    run.write(run.plan, make_plan(spec, run))
+    run.write(run.spec, spec)
+    return run
+
+
+def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
+    environment = os.environ | import_environment()
+    # A page that was itself started inside a run must not mark its supervisors as part of it.
+    for name in (RUN_TOKEN, f"{RUN_TOKEN}_DIR"):
+        environment.pop(name, None)
+    try:
+        with _log_path(run).open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "ringside.launch.supervisor", str(run.path)],
+                cwd=run.path,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise LaunchError(f"No supervisor can be started for {run.path}: {error}.") from None
+
+
+def _log_path(run: RunDir) -> Path:
+    return run.path / "supervisor.log"
+
+
+def _last_line(path: Path) -> str:
+    try:
+        lines = path.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else f"nothing came within {START_TIMEOUT_S:.0f} s."

@@ -1,0 +1,115 @@
+"""Close the books of runs whose owner is gone: no run stays "running" for ever.
+
+A run is only touched when its owner is certainly dead, and only processes that carry its token are
+signalled.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from ringside.errors import RingsideError
+from ringside.launch.identity import boot_id, is_alive, run_processes
+from ringside.launch.ladder import stop_ladder
+from ringside.launch.locks import run_lock
+from ringside.launch.records import Owner, read_owner, write_exit
+from ringside.launch.verdict import name_processes
+from ringside.rundir import RunDir, list_run_dirs
+
+NEVER_STARTED_S = 60.0
+SILENT_S = 900.0
+
+
+def reconcile(run: RunDir) -> bool:
+    """Write `lost` for a run whose owner is gone, after its leftovers were ended.
+
+    Returns whether it did. A live run, a finished one, and one of another user are left alone.
+    Raises RunDirError or LaunchError when the record cannot be written.
+    """
+    if _why_abandoned(run) is None:
+        return False
+    with run_lock(run):
+        # Asked again under the lock: meanwhile it may have been started, or reconciled elsewhere.
+        why = _why_abandoned(run)
+        if why is None:
+            return False
+        finished = _last_sign_of_life(run)
+        write_exit(run, state="lost", reason=f"{why}{_end_leftovers(run)}.", finished=finished)
+    return True
+
+
+def reconcile_all(root: Path) -> list[RunDir]:
+    """Reconcile every run below `root`; returns those that were lost. One bad run stops nothing."""
+    lost = []
+    for run in list_run_dirs(root):
+        try:
+            if reconcile(run):
+                lost.append(run)
+        except (RingsideError, OSError):
+            continue
+    return lost
+
+
+def is_local(owner: Owner) -> bool:
+    """Whether the owner's pid means anything on this machine."""
+    return owner.host in ("", platform.node())
+
+
+def owner_is_alive(owner: Owner) -> bool:
+    """Whether this machine still runs the owner.
+
+    A terminal run also counts as alive while its launcher is: it may be ending the other ranks.
+    """
+    processes = [owner.process]
+    if owner.kind == "terminal" and owner.launcher:
+        processes.append(owner.launcher)
+    return any(is_alive(process) for process in processes)
+
+
+def _why_abandoned(run: RunDir) -> str | None:
+    """The first half of the sentence, or None for a run that must not be touched."""
+    if run.exit.exists() or not run.spec.exists() or not _is_ours(run):
+        return None
+    silence_s = time.time() - _last_sign_of_life(run)
+    owner = read_owner(run)
+    if owner is None:
+        if run.owner.exists():
+            return "Its owner.json is damaged" if silence_s > SILENT_S else None
+        never = f"It was never started: nothing took it within {NEVER_STARTED_S:.0f} s"
+        return never if silence_s > NEVER_STARTED_S else None
+    if not is_local(owner):
+        # Its processes cannot be seen from here; its supervisor touches owner.json while it lives.
+        heard = f"Nothing was heard of it from the machine {owner.host} for {SILENT_S / 60:.0f} min"
+        return heard if silence_s > SILENT_S else None
+    if owner_is_alive(owner):
+        return None
+    if owner.process.boot_id != boot_id():
+        return "The machine was restarted while it ran"
+    who = "supervisor" if owner.kind == "supervisor" else "trainer"
+    return f"Its {who} ended without an exit record (killed, perhaps out of memory)"
+
+
+def _is_ours(run: RunDir) -> bool:
+    """Runs of other users may have processes that this user cannot see."""
+    return os.getuid() in (0, run.path.stat().st_uid)
+
+
+def _last_sign_of_life(run: RunDir) -> float:
+    """When one of the run's files was last written, in seconds since 1970."""
+    files = (run.spec, run.owner, run.console, run.events)
+    return max((path.stat().st_mtime for path in files if path.exists()), default=0.0)
+
+
+def _end_leftovers(run: RunDir) -> str:
+    """End what still carries the run's token; the second half of the sentence."""
+    leftovers = run_processes(run.id)
+    if not leftovers:
+        return ""
+    survivors = stop_ladder((), run.id)
+    if survivors:
+        return f"; {name_processes(survivors)} could not be ended"
+    plural = "es were" if len(leftovers) != 1 else " was"
+    return f"; {len(leftovers)} leftover process{plural} ended"

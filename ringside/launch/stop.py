@@ -1,0 +1,53 @@
+"""Ask a run to stop and see it through, for the page and the terminal alike."""
+
+from __future__ import annotations
+
+from ringside.errors import LaunchError
+from ringside.launch.identity import wait_until
+from ringside.launch.ladder import stop_grace_s, stop_ladder
+from ringside.launch.reconcile import is_local, reconcile
+from ringside.launch.records import ExitRecord, Owner, read_exit, read_owner, write_exit
+from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
+from ringside.rundir import RunDir
+
+__all__ = ["request_stop", "stop_ladder", "stop_run"]
+
+
+def request_stop(run: RunDir) -> None:
+    """Leave the request; the trainer reads it at its next step boundary. Returns at once."""
+    if not run.requested("stop"):
+        run.request("stop")
+
+
+def stop_run(run: RunDir, *, timeout_s: float) -> ExitRecord | None:
+    """Stop the run and wait at most `timeout_s` seconds; None when it has not ended by then.
+
+    A supervised run is ended by its supervisor whether or not anyone waits. A terminal run gets
+    the grace (RINGSIDE_STOP_GRACE_S, 20 s) and is then ended from here, which takes a few seconds
+    more: wait at least that long. Raises LaunchError when processes survive.
+    """
+    record = read_exit(run)
+    if record is not None:
+        return record
+    request_stop(run)
+    owner = read_owner(run)
+    from_here = owner is not None and owner.kind == "terminal" and is_local(owner)
+    grace_s = stop_grace_s() if from_here else timeout_s
+    if wait_until(lambda: _has_ended(run), min(timeout_s, grace_s)):
+        return read_exit(run)
+    if owner is None or not from_here or timeout_s < grace_s:
+        return None
+    return _end_terminal_run(run, owner)
+
+
+def _has_ended(run: RunDir) -> bool:
+    return run.exit.exists() or reconcile(run)
+
+
+def _end_terminal_run(run: RunDir, owner: Owner) -> ExitRecord:
+    """No supervisor carries a terminal run to its end, so whoever stops it does."""
+    survivors = stop_ladder([owner.launcher or owner.process], run.id, known=[owner.process])
+    if survivors:
+        raise LaunchError(f"Could not end {name_processes(survivors)} of {run.id}.")
+    # On SIGTERM the trainer may still have closed the books itself.
+    return read_exit(run) or write_exit(run, state="stopped", reason=STOPPED_BY_FORCE)

@@ -1,0 +1,300 @@
+"""What is known of a run now: one fold over the files of its directory.
+
+`RunReader` keeps offsets, so a poll costs only what is new; `fold_run` is the same fold from the
+start. The page, the terminal and reports are views of the `RunRecord` that comes out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ringside import events as ev
+from ringside.errors import RunDirError
+from ringside.launch.identity import is_alive
+from ringside.launch.records import ExitRecord, Owner
+from ringside.rundir import RunDir, check_format, iter_files, list_run_dirs, read_new_lines
+from ringside.spec import Observed, RunSpec
+
+State = Literal[
+    "launching", "running", "stopping", "completed", "stopped", "failed", "lost"
+]
+FINAL_STATES = frozenset({"completed", "stopped", "failed", "lost"})
+
+
+class EpochRow(msgspec.Struct, kw_only=True):
+    """One epoch; scores are None until it has been evaluated."""
+
+    epoch: int
+    epoch_time_s: float
+    samples_per_s: float
+    num_samples: int
+    train_loss: float | None
+    data_ratio: float | None = None
+    val_loss: float | None = None
+    auc_macro: float | None = None
+    num_auc_classes: int | None = None
+    f1_macro: float | None = None
+    f1_micro: float | None = None
+    map_macro: float | None = None
+    accuracy: float | None = None
+    num_evaluated: int | None = None
+    undefined_classes: tuple[str, ...] = ()
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """The earliest word of a failing rank."""
+
+    rank: int
+    t: float
+    sentence: str
+    traceback: str | None = None
+    user_error: bool = False
+
+
+class RunRecord(msgspec.Struct, kw_only=True):
+    """Everything a view needs; times in seconds since 1970, missing is None."""
+
+    id: str
+    name: str
+    path: str
+    state: State = "launching"
+    spec: RunSpec | None = None
+    observed: Observed | None = None
+    started: ev.RunStarted | None = None
+    created_t: float | None = None
+    finished_t: float | None = None
+    phase: str | None = None
+    epoch: int | None = None
+    epochs: list[EpochRow] = []
+    windows: list[ev.WindowTimed] = []
+    checkpoints: list[ev.CheckpointSaved] = []
+    warnings: list[ev.Warned] = []
+    unknown: list[ev.UnknownEvent] = []
+    stop_agreed: ev.StopAgreed | None = None
+    failure: Failure | None = None
+    exit: ExitRecord | None = None
+    owner: Owner | None = None
+    total_time_s: float | None = None
+    last_event_t: float | None = None
+
+    @property
+    def final(self) -> bool:
+        """Whether the state can still change."""
+        return self.state in FINAL_STATES
+
+    @property
+    def steady_samples_per_s(self) -> float | None:
+        """Images per second without warm-up: all epochs but the first; None with only one."""
+        rows = self.epochs[1:]
+        seconds = sum(row.epoch_time_s for row in rows)
+        return sum(row.num_samples for row in rows) / seconds if seconds else None
+
+    @property
+    def best_checkpoint(self) -> str | None:
+        """Path of the best checkpoint, relative to the run directory."""
+        return next((c.path for c in reversed(self.checkpoints) if c.best), None)
+
+    def time_left_s(self, now: float | None = None) -> float | None:
+        """Estimated seconds until the last epoch is trained; None before the first estimate."""
+        if self.final or self.spec is None or self.started is None or not self.windows:
+            return None
+        last = self.windows[-1]
+        steps_left = self.spec.epochs * self.started.steps_per_epoch - last.step
+        rate = self.epochs[-1].samples_per_s if self.epochs else last.samples_per_s
+        left = steps_left * self.spec.global_batch / rate
+        since = (now or time.time()) - last.t
+        return max(0.0, left - min(since, left))
+
+
+class RunReader:
+    """Follows one run; `poll` reads only what is new and says whether anything changed."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.run = run
+        self.record = RunRecord(id=run.id, name=run.name, path=str(run.path))
+        self._offset = 0
+        self._seen_error_files = -1
+
+    def poll(self) -> bool:
+        """Bring the record up to date; True when it changed. Never raises on a bad file."""
+        before = (self._offset, self.record.state)
+        if self.record.spec is None:
+            self._read_spec()
+        if not self.record.final or self.record.exit is None:
+            self._read_events()
+            self._read_identity()
+            self.record.state = self._state()
+        return before != (self._offset, self.record.state)
+
+    def _read_spec(self) -> None:
+        spec = self.run.read(self.run.spec, RunSpec)
+        if spec is None:
+            return
+        check_format(spec.format, f"{self.run.id}/spec.json")
+        self.record.spec = spec
+        self.record.created_t = self.run.spec.stat().st_mtime
+
+    def _read_events(self) -> None:
+        data, self._offset = read_new_lines(self.run.events, self._offset)
+        if data:
+            fold_events(self.record, ev.decode_lines(data))
+
+    def _read_identity(self) -> None:
+        record = self.record
+        if record.owner is None:
+            record.owner = self.run.read(self.run.owner, Owner)
+        if record.exit is None:
+            record.exit = self.run.read(self.run.exit, ExitRecord)
+            if record.exit is not None:
+                # The trainer may have written its last lines after our read and before its exit.
+                self._read_events()
+                record.finished_t = record.exit.finished
+        record.failure = record.failure or self._first_failure()
+
+    def _first_failure(self) -> Failure | None:
+        found = [
+            failure
+            for path in iter_files(self.run.ranks, "rank*.error.json")
+            if (failure := self.run.read(path, Failure)) is not None
+        ]
+        return min(found, key=lambda failure: failure.t) if found else None
+
+    def _state(self) -> State:
+        record = self.record
+        if record.exit is not None:
+            return record.exit.state
+        if record.owner is not None and not is_alive(record.owner.process):
+            return "lost"
+        if self.run.requested("stop"):
+            return "stopping"
+        return "running" if record.started is not None else "launching"
+
+
+def fold_events(record: RunRecord, batch: list[ev.Event]) -> None:
+    """Apply events in order; pure but for the record it is given."""
+    for event in batch:
+        _FOLD[type(event)](record, event)
+    if batch:
+        record.last_event_t = batch[-1].t or record.last_event_t
+
+
+def fold_run(run: RunDir) -> RunRecord:
+    """The record of a run, read once from the start."""
+    reader = RunReader(run)
+    reader.poll()
+    return reader.record
+
+
+def _started(record: RunRecord, event: Any) -> None:
+    record.started, record.observed = event, event.observed
+
+
+def _phase(record: RunRecord, event: Any) -> None:
+    record.phase = event.phase
+    record.epoch = event.epoch or record.epoch
+
+
+def _trained(record: RunRecord, event: Any) -> None:
+    record.epochs.append(
+        EpochRow(
+            epoch=event.epoch,
+            epoch_time_s=event.epoch_time_s,
+            samples_per_s=event.samples_per_s,
+            num_samples=event.num_samples,
+            train_loss=event.train_loss,
+            data_ratio=event.data_ratio,
+        )
+    )
+
+
+def _evaluated(record: RunRecord, event: Any) -> None:
+    row = next((row for row in reversed(record.epochs) if row.epoch == event.epoch), None)
+    if row is None:
+        return
+    for name in (
+        "val_loss", "auc_macro", "num_auc_classes", "f1_macro", "f1_micro", "map_macro",
+        "accuracy", "num_evaluated", "undefined_classes",
+    ):  # fmt: skip
+        setattr(row, name, getattr(event, name))
+
+
+def _finished(record: RunRecord, event: Any) -> None:
+    record.total_time_s = event.total_time_s
+
+
+def _failed(record: RunRecord, event: Any) -> None:
+    record.failure = record.failure or Failure(rank=0, t=event.t, sentence=event.message)
+
+
+_FOLD: dict[type[ev.Event], Callable[[RunRecord, Any], None]] = {
+    ev.RunStarted: _started,
+    ev.PhaseStarted: _phase,
+    ev.WindowTimed: lambda record, event: record.windows.append(event),
+    ev.EpochTrained: _trained,
+    ev.Evaluated: _evaluated,
+    ev.CheckpointSaved: lambda record, event: record.checkpoints.append(event),
+    ev.Warned: lambda record, event: record.warnings.append(event),
+    ev.StopAgreed: lambda record, event: setattr(record, "stop_agreed", event),
+    ev.RunFinished: _finished,
+    ev.RunFailed: _failed,
+    ev.UnknownEvent: lambda record, event: record.unknown.append(event),
+}
+
+
+class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the list of runs, from the small files alone (no events are read)."""
+
+    id: str
+    state: State
+    preset: str | None
+    data: str | None
+    started: float | None
+    model: str | None = None
+    num_processes: int | None = None
+
+
+
+
+def list_runs(root: Path) -> list[RunSummary]:
+    """All runs, newest first; reads three small files a run."""
+    return [summary for run in list_run_dirs(root) if (summary := summarise(run)) is not None]
+
+
+def summarise(run: RunDir) -> RunSummary | None:
+    """One line of the list; None for a folder without a readable spec."""
+    spec = run.read(run.spec, RunSpec)
+    if spec is None:
+        return None
+    ended = run.read(run.exit, ExitRecord)
+    owner = run.read(run.owner, Owner)
+    return RunSummary(
+        id=run.id,
+        state=ended.state if ended else _live_state(run, owner),
+        preset=spec.preset,
+        data=spec.data.label,
+        started=owner.started if owner else None,
+        model=spec.model,
+        num_processes=spec.num_processes,
+    )
+
+
+def _live_state(run: RunDir, owner: Owner | None) -> State:
+    if owner is None:
+        return "launching"
+    if not is_alive(owner.process):
+        return "lost"
+    if run.requested("stop"):
+        return "stopping"
+    return "running" if run.events.exists() else "launching"
+
+
+def require_spec(record: RunRecord) -> RunSpec:
+    """The spec, or a RunDirError that says which file is missing."""
+    if record.spec is None:
+        raise RunDirError(f"{record.path} holds no readable spec.json; it is not a run.")
+    return record.spec

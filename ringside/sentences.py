@@ -1,0 +1,58 @@
+"""Sentences about a request, from the word catalogue: the plan before anything starts."""
+
+from __future__ import annotations
+
+from ringside.spec import RunSpec
+from ringside.words import DEFAULT, say
+
+
+def plan_sentence(spec: RunSpec, language: str = DEFAULT) -> str:
+    """One sentence: processes, devices, strategy, precision, and where the global batch comes from."""
+    n = spec.num_processes
+    extras = ", compiled" if spec.training.compile else ""
+    if spec.training.comm_hook != "no":
+        extras += f", {spec.training.comm_hook} gradients"
+    return say(
+        "plan.sentence",
+        language,
+        processes=say("plan.one_process" if n == 1 else "plan.processes", language, n=n),
+        devices=_devices(spec, language),
+        strategy=say(f"strategy.{spec.strategy}", language),
+        precision=say(f"precision.{spec.accelerate.mixed_precision}", language) + extras,
+        global_batch=spec.global_batch,
+        micro_batch=spec.micro_batch,
+        num_processes=n,
+        accumulation=spec.training.accumulation_steps,
+    )
+
+
+def plan_notes(spec: RunSpec, language: str = DEFAULT) -> list[str]:
+    """What else a person should know before Start: the learning rate and a batch that changed."""
+    settings = spec.training
+    notes = [
+        say(
+            "plan.learning_rate",
+            language,
+            rate=spec.learning_rate,
+            rule=say(f"rule.{settings.learning_rate_rule}", language),
+            base_rate=settings.learning_rate,
+            base_batch=settings.base_batch,
+        )
+    ]
+    k = settings.accumulation_steps
+    if k > 1 and spec.keeps_global_batch:
+        notes.append(
+            say("plan.batch_kept", language, new=spec.global_batch, micro=spec.micro_batch)
+        )
+    elif k > 1:
+        old, new = spec.global_batch // k, spec.global_batch
+        notes.append(say("plan.batch_grew", language, old=old, new=new, k=k))
+    return notes
+
+
+def _devices(spec: RunSpec, language: str) -> str:
+    if spec.device == "cuda":
+        ids = [str(index) for index in spec.gpu_ids]
+        text = " and ".join([", ".join(ids[:-1]), ids[-1]]) if len(ids) > 1 else "".join(ids)
+        return say("plan.gpus", language, ids=text)
+    return say("plan.cpu", language, threads=spec.threads_per_device)
