@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from ringside.errors import RunDirError
 from ringside.run import EpochRow, RunRecord, fold_run
 from ringside.rundir import list_run_dirs
 from ringside.spec import AccelerateSettings, RunSpec
@@ -130,7 +131,10 @@ def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
         scaling = scaling_of(record.spec, spec) if spec is not None else None
         if scaling is None or scaling in found:
             continue
-        candidate = fold_run(run)
+        try:
+            candidate = fold_run(run)
+        except RunDirError:
+            continue  # written by a newer Ringside
         if candidate.steady_samples_per_s is not None and not _unlike(record, candidate):
             found[scaling] = candidate
             if scaling == "weak":
@@ -147,6 +151,13 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
         return SpeedUp(samples_per_s=rate, reason="this is a baseline")
     if baseline is None or baseline.spec is None:
         return SpeedUp(samples_per_s=rate, reason="no baseline: run `single` at these settings")
+    scaling = scaling_of(record.spec, baseline.spec)
+    unlike = differences(baseline_of(record.spec), baseline.spec) + _unlike(record, baseline)
+    if scaling is None or unlike:
+        why = "; ".join(unlike) or "its preset, precision, compilation, seed or batch is another"
+        return SpeedUp(
+            samples_per_s=rate, reason=f"{baseline.id} is no baseline of this run: {why}"
+        )
     base_rate = baseline.steady_samples_per_s
     if rate is None or base_rate is None:
         which = "the run" if rate is None else "the baseline"
@@ -157,7 +168,7 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
     value = rate / base_rate
     return SpeedUp(
         value=value,
-        scaling=scaling_of(record.spec, baseline.spec),
+        scaling=scaling,
         efficiency_ratio=value / record.spec.num_processes,
         samples_per_s=rate,
         baseline_id=baseline.id,
@@ -243,13 +254,19 @@ def _precision_factors(root: Path, records: list[RunRecord]) -> dict[str, float]
         )
         half = record if spec.preset == BASELINE else find_baseline(root, record)
         full = find_baseline(root, _as_request(record, fp32))
-        if half and full and half.steady_samples_per_s and full.steady_samples_per_s:
+        if half is None or full is None or _micro_batch(half) != _micro_batch(full):
+            continue
+        if half.steady_samples_per_s and full.steady_samples_per_s:
             factors[spec.accelerate.mixed_precision] = (
                 half.steady_samples_per_s / full.steady_samples_per_s
             )
     return factors
 
 
+def _micro_batch(record: RunRecord) -> int | None:
+    return record.spec.micro_batch if record.spec else None
+
+
 def _as_request(record: RunRecord, spec: RunSpec) -> RunRecord:
-    request = msgspec.structs.replace(spec, preset="ddp" if spec.preset == BASELINE else spec.preset)
-    return msgspec.structs.replace(record, spec=request)
+    preset = "ddp" if spec.preset == BASELINE else spec.preset
+    return msgspec.structs.replace(record, spec=msgspec.structs.replace(spec, preset=preset))

@@ -203,7 +203,7 @@ def finite(event: E) -> E:
 
 
 class EventWriter:
-    """Appends events to one file; a line is one `os.write`, so a reader never sees two halves mixed."""
+    """Appends events to one file; a line is one `os.write`, so lines never mix."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)

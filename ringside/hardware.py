@@ -13,6 +13,7 @@ import msgspec
 from ringside.errors import RingsideError
 from ringside.spec import Device
 
+CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 PACKAGES = ("torch", "torchvision", "accelerate", "timm", "gradio")
 
 
@@ -86,7 +87,7 @@ def _num_cores() -> int:
 def _cgroup_cores() -> int | None:
     """The CPU quota of a container (cgroup v2 `cpu.max`: quota and period in microseconds)."""
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        quota, period = CPU_MAX.read_text().split()
     except (OSError, ValueError):
         return None
     return max(1, int(quota) // int(period)) if quota != "max" else None

@@ -10,7 +10,9 @@ from pathlib import Path
 from ringside.errors import SpecError, nearest
 
 _REGISTERED = re.compile(r"^@register_model\s*\ndef (\w+)\(", re.MULTILINE)
-SUGGESTED = ("resnet50", "resnet18", "resnet26", "resnext50_32x4d", "convnext_tiny", "vit_small_patch16_224")
+SUGGESTED = (
+    "resnet50", "resnet18", "resnet26", "resnext50_32x4d", "convnext_tiny", "vit_small_patch16_224",
+)  # fmt: skip
 
 
 @functools.cache

@@ -18,8 +18,14 @@ from msgspec import Meta
 
 from ringside import yaml_text
 from ringside.errors import PresetError, nearest
-from ringside.rundir import write_atomic
-from ringside.spec import FORMAT, AccelerateSettings, Device, TrainingSettings
+from ringside.rundir import iter_files, write_atomic
+from ringside.spec import (
+    FORMAT,
+    STRATEGY_OF_TYPE,
+    AccelerateSettings,
+    Device,
+    TrainingSettings,
+)
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 ENVIRONMENT_PATTERN = re.compile(r"(NCCL|TORCH_NCCL|GLOO)_[A-Z0-9_]+|OMP_NUM_THREADS")
@@ -50,14 +56,14 @@ class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     environment: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        if self.format > FORMAT:
-            raise ValueError(f"format {self.format} is newer than this Ringside reads ({FORMAT})")
-        for name in self.environment:
+        for name, value in self.environment.items():
             if not ENVIRONMENT_PATTERN.fullmatch(name):
                 raise ValueError(
                     f"environment may hold NCCL_*, TORCH_NCCL_*, GLOO_* and OMP_NUM_THREADS, "
                     f"not {name}"
                 )
+            if not value.isprintable():
+                raise ValueError(f"environment: the value of {name} must be printable text")
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,39 +106,50 @@ def parse_preset(data: bytes | str, *, name: str, origin: str, path: str = "") -
     document = yaml_text.load_text(data, origin=Path(path).name or f"{name}.yaml")
     if not isinstance(document.value, dict):
         raise PresetError(f"{document.origin}: a preset has the parts about, accelerate, training.")
+    # Before the keys are looked at: a newer format may have keys that look misspelt here.
+    written = document.value.get("format")
+    if isinstance(written, int) and written > FORMAT:
+        raise PresetError(
+            f"{document.origin} has format {written}, this Ringside reads up to {FORMAT}; "
+            "update Ringside."
+        )
     file = document.convert(PresetFile)
     given = frozenset(_dotted(document.value))
     return Preset(name=name, origin=origin, path=path, file=file, given=given)
 
 
 def load_preset(path: Path, *, origin: str = "file", name: str | None = None) -> Preset:
-    """Read one preset file; its name is the file's name."""
-    name = name or path.stem
-    if not NAME_PATTERN.fullmatch(name.partition(":")[2] or name):
+    """Read one preset file; without `name` the preset is called as the file."""
+    name = path.stem if name is None else name
+    if not NAME_PATTERN.fullmatch(name):
         raise PresetError(
-            f"{path.name!r} is no name for a preset; use small letters, digits, - and _, "
-            "as in ddp_bf16.yaml."
+            f"{name!r} is no name for a preset; use small letters, digits, - and _, as in ddp_bf16."
         )
     data = yaml_text.read_bytes(path)
     return parse_preset(data, name=name, origin=origin, path=str(path))
 
 
 class Library:
-    """All presets this user can choose; a name taken by an earlier library gets its origin in front."""
+    """All presets this user can choose: library by library, `single` before DDP before FSDP.
+
+    A name taken by an earlier library gets its origin in front.
+    """
 
     def __init__(self) -> None:
         self.presets: dict[str, Preset] = {}
         self.faults: list[PresetError] = []
         for origin, folder in libraries():
-            for path in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
-                self._add(origin, path)
+            for preset in sorted(self._read(origin, folder), key=_place):
+                taken = preset.name in self.presets
+                name = f"{origin}:{preset.name}" if taken else preset.name
+                self.presets[name] = msgspec.structs.replace(preset, name=name)
 
-    def _add(self, origin: str, path: Path) -> None:
-        name = path.stem if path.stem not in self.presets else f"{origin}:{path.stem}"
-        try:
-            self.presets[name] = load_preset(path, origin=origin, name=name)
-        except PresetError as fault:
-            self.faults.append(fault)
+    def _read(self, origin: str, folder: Path) -> Iterator[Preset]:
+        for path in iter_files(folder, "*.yaml"):
+            try:
+                yield load_preset(path, origin=origin)
+            except PresetError as fault:
+                self.faults.append(fault)
 
     def __iter__(self) -> Iterator[Preset]:
         return iter(self.presets.values())
@@ -146,14 +163,22 @@ class Library:
         raise PresetError(f"There is no preset {name!r}. {nearest(name, self.presets)}")
 
 
+def _place(preset: Preset) -> tuple[int, str]:
+    return list(STRATEGY_OF_TYPE).index(preset.file.accelerate.distributed_type), preset.name
+
+
 def import_preset(path: Path, *, name: str | None = None) -> Preset:
     """Check a preset file and copy it into your own library; never overwrites."""
-    name = name or path.stem
     preset = load_preset(path, name=name)
-    target = user_folder() / f"{name}.yaml"
-    if name in Library().presets or target.exists():
-        raise PresetError(f"A preset {name!r} exists already; import it under another --name.")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    target = user_folder() / f"{preset.name}.yaml"
+    if preset.name in Library().presets or target.exists():
+        raise PresetError(
+            f"A preset {preset.name!r} exists already; import it under another --name."
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PresetError(f"{target.parent} cannot be made: {error.strerror}.") from None
     write_atomic(target, path.read_bytes())
     return msgspec.structs.replace(preset, origin=YOURS, path=str(target))
 
@@ -194,13 +219,17 @@ def accelerate_config(settings: AccelerateSettings, num_processes: int) -> dict[
 
 def render(preset: Preset, num_processes: int | None = None) -> str:
     """The Accelerate file of a preset as text, with a header that says where it comes from."""
-    count = preset.file.accelerate.num_processes or num_processes or RENDERED_PROCESSES
+    settings = preset.file.accelerate
+    by_default = 1 if settings.strategy == "single" else RENDERED_PROCESSES
+    count = settings.num_processes or by_default if num_processes is None else num_processes
+    if count < 1 or (settings.strategy == "single" and count > 1):
+        raise PresetError(f"The preset {preset.name} cannot start {count} processes.")
     header = (
         f"# Generated from presets/{preset.name}.yaml; edit that file and run "
         "`ringside presets render`.\n"
         "# Other process counts: accelerate launch --num_processes N.\n"
     )
-    return header + yaml_text.dump(accelerate_config(preset.file.accelerate, count))
+    return header + yaml_text.dump(accelerate_config(settings, count))
 
 
 def json_schema() -> dict[str, Any]:

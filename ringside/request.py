@@ -16,10 +16,11 @@ from ringside.errors import SpecError, nearest
 from ringside.hardware import Hardware
 from ringside.models import check_model
 from ringside.presets import Library, Preset, PresetFile
-from ringside.spec import AccelerateSettings, DataSpec, Device, RunSpec, TrainingSettings
+from ringside.spec import AccelerateSettings, Device, RunSpec, TrainingSettings, refuse_uneven
 
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 32, "cuda": 128}
 MAX_BATCH = 2**20
+MAX_SEED = 2**31 - 1  # as in RunSpec
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,16 +44,17 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def resolve(request: RunRequest, hardware: Hardware, library: Library | None = None) -> RunSpec:
-    """The RunSpec for this machine; every refusal is one sentence (SpecError, PresetError, DataError)."""
+    """The RunSpec for this machine; else SpecError, PresetError or DataError in a sentence."""
     preset = (library or Library()).get(request.preset)
     file = _with_overrides(preset, request.overrides)
-    device = _device(preset, hardware)
+    device = _device(preset, file, hardware)
     threads = 1
     processes, processes_from = _processes(request, file.accelerate, hardware, threads)
     batch, batch_from = _global_batch(request, file.training, device, processes)
     data = parse_data(request.data, image_size=request.image_size)
     sources = _sources(preset, request)
     sources |= {"num_processes": processes_from, "global_batch": batch_from}
+    sources["accelerate.num_processes"] = processes_from
     return RunSpec(
         preset=preset.name,
         accelerate=msgspec.structs.replace(file.accelerate, num_processes=processes),
@@ -67,13 +69,13 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         device=device,
         gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:processes]),
         threads_per_device=threads,
-        seed=request.seed or 0,
+        seed=_seed(request),
         sources=sources,
         request_id=request.request_id,
     )
 
 
-def _device(preset: Preset, hardware: Hardware) -> Device:
+def _device(preset: Preset, file: PresetFile, hardware: Hardware) -> Device:
     device = hardware.device
     if device not in preset.about.devices:
         has = "no GPU" if device == "cpu" else "GPUs"
@@ -82,7 +84,18 @@ def _device(preset: Preset, hardware: Hardware) -> Device:
             f"The preset {preset.name} needs {needs} and this machine has {has}; "
             f"{'ddp and fsdp run on CPU too' if device == 'cpu' else 'choose another preset'}."
         )
+    if device == "cpu" and file.accelerate.mixed_precision == "fp16":
+        raise SpecError(
+            "mixed_precision fp16 needs a GPU and this machine has none; choose bf16 or no."
+        )
     return device
+
+
+def _seed(request: RunRequest) -> int:
+    seed = request.seed or 0
+    if not 0 <= seed <= MAX_SEED:
+        raise SpecError(f"The seed must be between 0 and {MAX_SEED}, not {seed}.")
+    return seed
 
 
 def _processes(
@@ -90,17 +103,19 @@ def _processes(
 ) -> tuple[int, str]:
     available = hardware.num_devices(threads)
     asked = _at_least_one("processes", request.processes)
-    if asked is None:
-        if settings.num_processes:
-            return settings.num_processes, "preset"
-        return (available if hardware.gpus else min(2, available)), "machine"
-    if asked > available:
+    if asked is not None:
+        count, source = asked, "flag"
+    elif settings.num_processes or settings.strategy == "single":
+        count, source = settings.num_processes or 1, "preset"
+    else:
+        count, source = (available if hardware.gpus else min(2, available)), "machine"
+    if count > available:
         noun = "GPU" if hardware.gpus else "CPU core"
         raise SpecError(
-            f"{asked} processes were asked for, but this machine has {available} "
+            f"{count} processes were asked for, but this machine has {available} "
             f"{noun}{'s' if available > 1 else ''}; choose at most {available}."
         )
-    return asked, "flag"
+    return count, source
 
 
 def _global_batch(
@@ -110,8 +125,11 @@ def _global_batch(
     if asked is not None and asked > MAX_BATCH:
         raise SpecError(f"A batch of {asked} is beyond {MAX_BATCH}; choose a smaller one.")
     batch = asked or DEFAULT_MICRO_BATCH[device] * processes
+    k = training.accumulation_steps
+    # Checked before the batch grows, so that the values offered are values of `batch`.
+    refuse_uneven(batch, processes, k if request.keep_global_batch else 1)
     if not request.keep_global_batch:
-        batch *= training.accumulation_steps
+        batch *= k
     return batch, "flag" if asked else "default"
 
 
@@ -153,7 +171,7 @@ def _locate(key: str) -> tuple[str, str]:
 
 
 def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
-    """For every setting: flag, preset (written in the file) or default."""
+    """For every value: flag, preset (written in the file), machine or default."""
     changed = {".".join(_locate(key)) for key in request.overrides}
     table = {}
     for part, kind in (("accelerate", AccelerateSettings), ("training", TrainingSettings)):
@@ -161,8 +179,8 @@ def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
             key = f"{part}.{name}"
             given = any(k == key or k.startswith(f"{key}.") for k in preset.given)
             table[key] = "flag" if key in changed else "preset" if given else "default"
-    for name in ("data", "model", "epochs", "seed"):
-        table[name] = "flag" if getattr(request, name) is not None else "default"
-    return table
-
-
+    defaults = RunRequest(preset=preset.name)
+    for name in ("data", "model", "epochs", "seed", "image_size"):
+        key = "data.image_size" if name == "image_size" else name
+        table[key] = "default" if getattr(request, name) == getattr(defaults, name) else "flag"
+    return table | dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")

@@ -15,14 +15,11 @@ import msgspec
 
 from ringside import events as ev
 from ringside.errors import RunDirError
-from ringside.launch.identity import is_alive
-from ringside.launch.records import ExitRecord, Owner
-from ringside.rundir import RunDir, check_format, iter_files, list_run_dirs, read_new_lines
-from ringside.spec import Observed, RunSpec
+from ringside.records import ExitRecord, Owner, RankError, is_gone, rank_errors
+from ringside.rundir import AnyFormat, RunDir, check_format, list_run_dirs, read_new_lines
+from ringside.spec import FORMAT, Observed, RunSpec
 
-State = Literal[
-    "launching", "running", "stopping", "completed", "stopped", "failed", "lost"
-]
+State = Literal["launching", "running", "stopping", "completed", "stopped", "failed", "lost"]
 FINAL_STATES = frozenset({"completed", "stopped", "failed", "lost"})
 
 
@@ -46,16 +43,6 @@ class EpochRow(msgspec.Struct, kw_only=True):
     undefined_classes: tuple[str, ...] = ()
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """The earliest word of a failing rank."""
-
-    rank: int
-    t: float
-    sentence: str
-    traceback: str | None = None
-    user_error: bool = False
-
-
 class RunRecord(msgspec.Struct, kw_only=True):
     """Everything a view needs; times in seconds since 1970, missing is None."""
 
@@ -76,7 +63,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     warnings: list[ev.Warned] = []
     unknown: list[ev.UnknownEvent] = []
     stop_agreed: ev.StopAgreed | None = None
-    failure: Failure | None = None
+    failure: RankError | None = None
     exit: ExitRecord | None = None
     owner: Owner | None = None
     total_time_s: float | None = None
@@ -118,25 +105,32 @@ class RunReader:
         self.run = run
         self.record = RunRecord(id=run.id, name=run.name, path=str(run.path))
         self._offset = 0
-        self._seen_error_files = -1
 
     def poll(self) -> bool:
-        """Bring the record up to date; True when it changed. Never raises on a bad file."""
-        before = (self._offset, self.record.state)
+        """Bring the record up to date; True when it changed.
+
+        A bad file is passed over; only a run of a newer Ringside is a RunDirError.
+        """
+        before = self._mark()
         if self.record.spec is None:
             self._read_spec()
         if not self.record.final or self.record.exit is None:
             self._read_events()
             self._read_identity()
             self.record.state = self._state()
-        return before != (self._offset, self.record.state)
+        return before != self._mark()
+
+    def _mark(self) -> tuple[object, ...]:
+        record = self.record
+        return self._offset, record.state, record.spec, record.owner, record.failure, record.exit
 
     def _read_spec(self) -> None:
-        spec = self.run.read(self.run.spec, RunSpec)
-        if spec is None:
+        written = self.run.read(self.run.spec, AnyFormat)
+        if written is not None:
+            check_format(written.format, f"{self.run.id}/spec.json")
+        self.record.spec = self.run.read(self.run.spec, RunSpec)
+        if self.record.spec is None:
             return
-        check_format(spec.format, f"{self.run.id}/spec.json")
-        self.record.spec = spec
         self.record.created_t = self.run.spec.stat().st_mtime
 
     def _read_events(self) -> None:
@@ -154,21 +148,13 @@ class RunReader:
                 # The trainer may have written its last lines after our read and before its exit.
                 self._read_events()
                 record.finished_t = record.exit.finished
-        record.failure = record.failure or self._first_failure()
-
-    def _first_failure(self) -> Failure | None:
-        found = [
-            failure
-            for path in iter_files(self.run.ranks, "rank*.error.json")
-            if (failure := self.run.read(path, Failure)) is not None
-        ]
-        return min(found, key=lambda failure: failure.t) if found else None
+        record.failure = next(iter(rank_errors(self.run)), record.failure)
 
     def _state(self) -> State:
         record = self.record
         if record.exit is not None:
             return record.exit.state
-        if record.owner is not None and not is_alive(record.owner.process):
+        if record.owner is not None and is_gone(record.owner):
             return "lost"
         if self.run.requested("stop"):
             return "stopping"
@@ -228,7 +214,7 @@ def _finished(record: RunRecord, event: Any) -> None:
 
 
 def _failed(record: RunRecord, event: Any) -> None:
-    record.failure = record.failure or Failure(rank=0, t=event.t, sentence=event.message)
+    record.failure = record.failure or RankError(rank=0, t=event.t, sentence=event.message)
 
 
 _FOLD: dict[type[ev.Event], Callable[[RunRecord, Any], None]] = {
@@ -247,7 +233,7 @@ _FOLD: dict[type[ev.Event], Callable[[RunRecord, Any], None]] = {
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the list of runs, from the small files alone (no events are read)."""
+    """A line of the list of runs."""
 
     id: str
     state: State
@@ -258,39 +244,27 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     num_processes: int | None = None
 
 
-
-
 def list_runs(root: Path) -> list[RunSummary]:
-    """All runs, newest first; reads three small files a run."""
+    """All runs, newest first; reads three small files a run, events only of those under way."""
     return [summary for run in list_run_dirs(root) if (summary := summarise(run)) is not None]
 
 
 def summarise(run: RunDir) -> RunSummary | None:
-    """One line of the list; None for a folder without a readable spec."""
+    """One line of the list; None for a folder without a spec that this Ringside reads."""
     spec = run.read(run.spec, RunSpec)
-    if spec is None:
+    if spec is None or spec.format > FORMAT:
         return None
     ended = run.read(run.exit, ExitRecord)
     owner = run.read(run.owner, Owner)
     return RunSummary(
         id=run.id,
-        state=ended.state if ended else _live_state(run, owner),
+        state=ended.state if ended else fold_run(run).state,
         preset=spec.preset,
         data=spec.data.label,
         started=owner.started if owner else None,
         model=spec.model,
         num_processes=spec.num_processes,
     )
-
-
-def _live_state(run: RunDir, owner: Owner | None) -> State:
-    if owner is None:
-        return "launching"
-    if not is_alive(owner.process):
-        return "lost"
-    if run.requested("stop"):
-        return "stopping"
-    return "running" if run.events.exists() else "launching"
 
 
 def require_spec(record: RunRecord) -> RunSpec:

@@ -9,26 +9,28 @@ from __future__ import annotations
 import os
 import random
 import re
+import secrets
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from ringside.errors import RunDirError
+from ringside.errors import RingsideError, RunDirError
 from ringside.spec import FORMAT
 
 T = TypeVar("T")
 
 ID_PATTERN = re.compile(r"\d{8}-\d{6}-[a-z]+-[a-z]+(-\d+)?")
 
-_ADJECTIVES = (
+_ADJECTIVES = (  # noqa: SIM905
     "amber brisk calm clear coral crisp dusky eager early fair gentle golden keen light lively "
     "lucid mellow merry mild noble pearl plum proud quick quiet rapid royal ruby silver spry "
     "steady still sunny swift tidy vivid warm wise"
 ).split()
-_ANIMALS = (
+_ANIMALS = (  # noqa: SIM905
     "badger beaver bison crane curlew deer dove eagle egret falcon finch fox gannet gecko hare "
     "hawk heron ibex ibis jay kestrel kite lark lynx marten merlin moose newt orca osprey otter "
     "owl panda plover puffin quail raven robin seal stork swan tern thrush trout vole wren"
@@ -43,6 +45,12 @@ def runs_root() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_data_dir("ringside")) / "runs"
+
+
+class AnyFormat(msgspec.Struct, frozen=True):
+    """The one field that a file of any Ringside has; newer ones may hold what cannot be read."""
+
+    format: int = FORMAT
 
 
 class RunDir:
@@ -68,6 +76,7 @@ class RunDir:
     events = property(lambda self: self.path / "events.jsonl")
     owner = property(lambda self: self.path / "owner.json")
     exit = property(lambda self: self.path / "exit.json")
+    supervisor_log = property(lambda self: self.path / "supervisor.log")
     console = property(lambda self: self.path / "console.log")
     logs = property(lambda self: self.path / "logs")
     ranks = property(lambda self: self.path / "ranks")
@@ -75,10 +84,10 @@ class RunDir:
     checkpoints = property(lambda self: self.path / "checkpoints")
 
     def read(self, path: Path, kind: type[T]) -> T | None:
-        """Decode a JSON file of this run; None when it does not exist or is not readable JSON."""
+        """Decode a JSON file of this run; None when it does not exist or does not hold a `kind`."""
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, RingsideError):
             return None
 
     def write(self, path: Path, value: Any) -> None:
@@ -87,7 +96,10 @@ class RunDir:
 
     def request(self, kind: str, **details: Any) -> None:
         """Ask the run for something (stop, stop-after-epoch, checkpoint); anyone may."""
-        self.requests.mkdir(exist_ok=True)
+        try:
+            self.requests.mkdir(exist_ok=True)
+        except OSError as error:
+            raise RunDirError(f"{self.requests} cannot be written: {error.strerror}.") from None
         self.write(self.requests / f"{kind}.json", {"t": time.time(), **details})
 
     def requested(self, kind: str) -> bool:
@@ -97,7 +109,8 @@ class RunDir:
 
 def write_atomic(path: Path, data: bytes) -> None:
     """Temp file beside the target, fsync, rename: a reader sees the old file or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Two threads of the page may write the same request at once, so a pid alone is not enough.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("wb") as stream:
             stream.write(data)
@@ -105,7 +118,8 @@ def write_atomic(path: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         raise RunDirError(f"{path} cannot be written: {error.strerror}.") from None
 
 

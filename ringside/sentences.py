@@ -7,7 +7,7 @@ from ringside.words import DEFAULT, say
 
 
 def plan_sentence(spec: RunSpec, language: str = DEFAULT) -> str:
-    """One sentence: processes, devices, strategy, precision, and where the global batch comes from."""
+    """One sentence: processes, devices, strategy, precision, and how the global batch is made."""
     n = spec.num_processes
     extras = ", compiled" if spec.training.compile else ""
     if spec.training.comm_hook != "no":

@@ -6,6 +6,7 @@ objects from these fields, and every field is read by something.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -106,6 +107,18 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"{self.source}:{self.profile}" if self.profile else self.source
 
 
+def refuse_uneven(batch: int, num_processes: int, micro_steps: int = 1) -> None:
+    """SpecError with the two nearest legal values for a batch that cannot be split evenly."""
+    parts = num_processes * micro_steps
+    if batch % parts == 0:
+        return
+    lower = batch // parts * parts
+    choices = f"{lower} or {lower + parts}" if lower else f"{parts}"
+    over = f"{num_processes} process{'es' if num_processes > 1 else ''}"
+    over += f" x {micro_steps} micro-steps" if micro_steps > 1 else ""
+    raise SpecError(f"A batch of {batch} cannot be split over {over}; choose {choices}.")
+
+
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The complete request, resolved against one machine; the only thing the trainer reads.
 
@@ -138,14 +151,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 f"distributed_type NO starts one process, but num_processes is "
                 f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
             )
-        steps = self.num_processes * self.training.accumulation_steps
-        if self.global_batch % steps:
-            lower, upper = self.global_batch // steps * steps, -(-self.global_batch // steps) * steps
-            choices = f"{lower} or {upper}" if lower else f"{upper}"
-            raise SpecError(
-                f"A global batch of {self.global_batch} cannot be split over {self.num_processes} "
-                f"processes x {self.training.accumulation_steps} micro-steps; choose {choices}."
-            )
+        refuse_uneven(self.global_batch, self.num_processes, self.training.accumulation_steps)
 
     @property
     def strategy(self) -> Strategy:
@@ -161,7 +167,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def learning_rate(self) -> float:
         """The peak learning rate after the rule has been applied to the global batch."""
         ratio = self.global_batch / self.training.base_batch
-        factor = {"linear": ratio, "sqrt": ratio**0.5, "none": 1.0}
+        factor = {"linear": ratio, "sqrt": math.sqrt(ratio), "none": 1.0}
         return self.training.learning_rate * factor[self.training.learning_rate_rule]
 
 

@@ -7,7 +7,9 @@ file from a stranger can neither run code nor fill the memory.
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,12 +21,15 @@ T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
+MAX_INT = 2**63 - 1
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"(true|True|TRUE)|false|False|FALSE")
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(?P<field>[^`]*)`")
+_BAD_CHOICE = "Invalid enum value "
+_NOT_TEXT = re.compile(r"Expected `str`, got `(int|float|bool|null)`")
 _AT_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 Path_ = tuple[str | int, ...]
@@ -49,14 +54,19 @@ class Document:
         match = _AT_PATH.search(message)
         path = _parse_path(match["path"]) if match else ()
         reason = message[: match.start()] if match else message
-        unknown = _UNKNOWN_FIELD.search(reason)
-        if unknown:
+        if unknown := _UNKNOWN_FIELD.search(reason):
             path = (*path, unknown["field"])
             reason = f"unknown key. {nearest(unknown['field'], _fields_at(kind, path[:-1]))}"
-        where = ".".join(str(part) for part in path) or "the file"
+        elif choices := reason.startswith(_BAD_CHOICE) and _choices_at(kind, path):
+            value = reason.removeprefix(_BAD_CHOICE)
+            reason = f"unknown value {value}; choose one of {', '.join(choices)}."
+        elif _NOT_TEXT.fullmatch(reason):
+            reason += "; put the value in quotes."
+        if not path:
+            return f"{self.origin}: {reason}"
         line = self.lines.get(path) or self.lines.get(path[:-1])
         at = f", line {line}" if line else ""
-        return f"{self.origin}{at}: {where}: {reason}"
+        return f"{self.origin}{at}: {'.'.join(map(str, path))}: {reason}"
 
 
 def read_bytes(path: Path) -> bytes:
@@ -74,16 +84,14 @@ def load_text(data: bytes | str, *, origin: str) -> Document:
 
     text = _decode(data, origin)
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=_strict_loader(origin))
     except yaml.MarkedYAMLError as error:
         raise PresetError(f"{origin}{_at(error)}: {_yaml_reason(error, text)}.") from None
     except yaml.YAMLError as error:
-        raise PresetError(f"{origin}: {error}.".replace("\n", " ")) from None
-    except RecursionError:
-        raise PresetError(f"{origin}: nested deeper than {MAX_DEPTH} levels.") from None
+        reason = " ".join(str(error).split())
+        raise PresetError(f"{origin}: {reason}.") from None
     if root is None:
         raise PresetError(f"{origin}: the file is empty.")
-    _refuse_aliases(text, origin)
     lines: dict[Path_, int] = {}
     return Document(_build(root, (), lines, origin), lines, origin)
 
@@ -93,7 +101,8 @@ def dump(value: Any) -> str:
     import yaml
 
     class Quoting(yaml.SafeDumper):
-        pass
+        def ignore_aliases(self, _: Any) -> bool:
+            return True
 
     def quoted(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
@@ -132,16 +141,33 @@ def _yaml_reason(error: Any, text: str) -> str:
     mark = error.problem_mark
     if mark and "\t" in text.splitlines()[min(mark.line, len(text.splitlines()) - 1)]:
         return "a tab stands where YAML wants spaces; replace it by spaces"
-    return str(error.problem or error.context).replace("\n", " ")
+    return ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
 
 
-def _refuse_aliases(text: str, origin: str) -> None:
+def _strict_loader(origin: str) -> Any:
+    """A loader that refuses what could run code or fill the memory, before it is composed."""
     import yaml
 
-    for token in yaml.scan(text, Loader=yaml.SafeLoader):
-        if isinstance(token, yaml.AnchorToken | yaml.AliasToken):
-            line = token.start_mark.line + 1
-            raise PresetError(f"{origin}, line {line}: anchors and aliases are not used in presets.")
+    class Strict(yaml.SafeLoader):
+        depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            line = event.start_mark.line + 1
+            if isinstance(event, yaml.AliasEvent) or event.anchor:
+                raise PresetError(
+                    f"{origin}, line {line}: anchors and aliases are not used in presets."
+                )
+            if event.tag:
+                raise PresetError(f"{origin}, line {line}: the tag {event.tag!r} is not allowed.")
+            if self.depth > MAX_DEPTH:
+                raise PresetError(f"{origin}, line {line}: nested deeper than {MAX_DEPTH} levels.")
+            self.depth += 1
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+    return Strict
 
 
 def _build(node: Any, path: Path_, lines: dict[Path_, int], origin: str) -> Any:
@@ -149,15 +175,15 @@ def _build(node: Any, path: Path_, lines: dict[Path_, int], origin: str) -> Any:
 
     line = node.start_mark.line + 1
     lines.setdefault(path, line)
-    if len(path) > MAX_DEPTH:
-        raise PresetError(f"{origin}, line {line}: nested deeper than {MAX_DEPTH} levels.")
     if isinstance(node, yaml.ScalarNode):
-        _refuse_tag(node, "str", origin)
-        return node.value if node.style else _scalar(node.value)
+        try:
+            return node.value if node.style else _scalar(node.value)
+        except (ValueError, OverflowError):
+            raise PresetError(
+                f"{origin}, line {line}: the number {node.value[:20]!r} is too large."
+            ) from None
     if isinstance(node, yaml.SequenceNode):
-        _refuse_tag(node, "seq", origin)
         return [_build(item, (*path, i), lines, origin) for i, item in enumerate(node.value)]
-    _refuse_tag(node, "map", origin)
     return _build_mapping(node, path, lines, origin)
 
 
@@ -165,22 +191,15 @@ def _build_mapping(node: Any, path: Path_, lines: dict[Path_, int], origin: str)
     mapping: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
-        key = str(key_node.value)
+        key = key_node.value
+        if not isinstance(key, str):
+            raise PresetError(f"{origin}, line {line}: a key must be a single word.")
         if key in mapping:
             first = lines[(*path, key)]
             raise PresetError(f"{origin}, line {line}: key {key!r} stands already in line {first}.")
         lines[(*path, key)] = line
         mapping[key] = _build(value_node, (*path, key), lines, origin)
     return mapping
-
-
-def _refuse_tag(node: Any, plain: str, origin: str) -> None:
-    """Refuse explicit tags. The composer resolves untagged scalars to types of YAML 1.1 itself."""
-    implicit = {"null", "bool", "int", "float", "timestamp", "merge", "value", plain}
-    tag = node.tag.removeprefix("tag:yaml.org,2002:")
-    if tag not in implicit:
-        line = node.start_mark.line + 1
-        raise PresetError(f"{origin}, line {line}: the tag {node.tag!r} is not allowed.")
 
 
 def _scalar(text: str) -> Any:
@@ -190,10 +209,17 @@ def _scalar(text: str) -> Any:
     if match := _BOOL.fullmatch(text):
         return bool(match[1])
     if _INT.fullmatch(text):
-        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+        return _within(int(text, 0) if text[:2] in ("0o", "0x") else int(text), MAX_INT)
     if _FLOAT.fullmatch(text):
-        return float(text)
+        return _within(float(text), math.nextafter(math.inf, 0))
     return text
+
+
+def _within(number: float, limit: float) -> float:
+    """The number, or OverflowError: `1e999` would be infinite and reach a learning rate."""
+    if abs(number) > limit:
+        raise OverflowError
+    return number
 
 
 def _parse_path(path: str) -> Path_:
@@ -203,13 +229,30 @@ def _parse_path(path: str) -> Path_:
 
 def _fields_at(kind: type[Any], path: Path_) -> list[str]:
     """The field names of the struct that `path` leads to inside `kind`."""
-    info = msgspec.inspect.type_info(kind)
+    structs = (t for t in _types_at(kind, path) if isinstance(t, msgspec.inspect.StructType))
+    return [field.encode_name for info in structs for field in info.fields]
+
+
+def _choices_at(kind: type[Any], path: Path_) -> list[str]:
+    """The values that are allowed where `path` leads to inside `kind`."""
+    literals = (t for t in _types_at(kind, path) if isinstance(t, msgspec.inspect.LiteralType))
+    return [str(value) for info in literals for value in info.values]
+
+
+def _types_at(kind: type[Any], path: Path_) -> list[msgspec.inspect.Type]:
+    """The types of the value that `path` leads to; several where a union leaves the choice."""
+    types = _members(msgspec.inspect.type_info(kind))
     for part in path:
-        if isinstance(info, msgspec.inspect.UnionType):
-            info = next(t for t in info.types if isinstance(t, msgspec.inspect.StructType))
-        if not isinstance(info, msgspec.inspect.StructType):
-            return []
-        info = next(field.type for field in info.fields if field.encode_name == part)
-    if isinstance(info, msgspec.inspect.UnionType):
-        info = next(t for t in info.types if isinstance(t, msgspec.inspect.StructType))
-    return [f.encode_name for f in info.fields] if isinstance(info, msgspec.inspect.StructType) else []
+        types = [t for outer in types for inner in _inner(outer, part) for t in _members(inner)]
+    return types
+
+
+def _members(info: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
+    return list(info.types) if isinstance(info, msgspec.inspect.UnionType) else [info]
+
+
+def _inner(info: msgspec.inspect.Type, part: str | int) -> Iterator[msgspec.inspect.Type]:
+    if isinstance(info, msgspec.inspect.StructType):
+        yield from (field.type for field in info.fields if field.encode_name == part)
+    elif isinstance(info, msgspec.inspect.CollectionType):
+        yield info.item_type

@@ -11,8 +11,9 @@ import os
 from pathlib import Path
 
 from ringside import presets, yaml_text
-from ringside.errors import RingsideError, RunDirError
+from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware, read_hardware
+from ringside.records import write_exit, write_owner
 from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir, check_format, create_run_dir, runs_root, write_atomic
 from ringside.spec import RunSpec
@@ -48,7 +49,13 @@ def read_spec(run: RunDir) -> RunSpec:
 
 def plain_spec(arguments: argparse.Namespace, hardware: Hardware) -> RunSpec:
     """The spec of a plain `accelerate launch`: its process count is the launcher's."""
-    request = RunRequest(
+    spec = resolve(_request(arguments), hardware)
+    _refuse_other_file(spec)
+    return spec
+
+
+def _request(arguments: argparse.Namespace) -> RunRequest:
+    return RunRequest(
         preset=arguments.preset,
         data=arguments.data,
         model=arguments.model,
@@ -59,7 +66,27 @@ def plain_spec(arguments: argparse.Namespace, hardware: Hardware) -> RunSpec:
         processes=int(os.environ.get("WORLD_SIZE", "1")),
         overrides=dict(pair.partition("=")[::2] for pair in arguments.set),
     )
-    return resolve(request, hardware)
+
+
+def _refuse_other_file(spec: RunSpec) -> None:
+    """The launcher's file and the preset must say the same; neither may win silently."""
+    environment = os.environ
+    pairs = {
+        "mixed_precision": (
+            spec.accelerate.mixed_precision,
+            environment.get("ACCELERATE_MIXED_PRECISION", spec.accelerate.mixed_precision),
+        ),
+        "FSDP": (
+            str(spec.strategy == "fsdp").lower(),
+            environment.get("ACCELERATE_USE_FSDP", "false").lower(),
+        ),
+    }
+    for name, (preset, file) in pairs.items():
+        if preset != file:
+            raise SetupError(
+                f"The preset {spec.preset} says {name} {preset} and the launcher's config file "
+                f"says {file}; use --config_file accelerate_configs/{spec.preset}.yaml."
+            )
 
 
 class PlainRun:

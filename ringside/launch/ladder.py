@@ -11,7 +11,7 @@ import signal
 from collections.abc import Iterable
 
 from ringside.errors import LaunchError
-from ringside.launch.identity import (
+from ringside.identity import (
     ProcessIdentity,
     alive,
     descendants,
@@ -56,7 +56,7 @@ def stop_ladder(
     `known` adds processes that neither descend from a root nor carry the token of the run. Each
     rung waits at most `step_s` seconds. Returns the survivors; empty means: nothing is left.
     """
-    roots = set(roots)
+    roots = _others(roots)
     family = _family(roots | set(known), run_id)
     _signal_all(roots, signal.SIGTERM)
     wait_gone(roots, step_s)
@@ -74,7 +74,12 @@ def _family(members: set[ProcessIdentity], run_id: str) -> set[ProcessIdentity]:
     found = alive(members) | run_processes(run_id)
     for member in list(found):
         found |= descendants(member.pid)
-    return {member for member in found if member.pid != os.getpid()}
+    return _others(found)
+
+
+def _others(members: Iterable[ProcessIdentity]) -> set[ProcessIdentity]:
+    """The ladder never ends the process that climbs it."""
+    return {member for member in members if member.pid != os.getpid()}
 
 
 def _signal_all(members: set[ProcessIdentity], number: int) -> None:

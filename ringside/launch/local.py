@@ -14,7 +14,7 @@ import msgspec
 from ringside import yaml_text
 from ringside.errors import LaunchError
 from ringside.hardware import Hardware
-from ringside.launch.identity import RUN_TOKEN, wait_until
+from ringside.identity import RUN_TOKEN, wait_until
 from ringside.launch.locks import locked, run_lock
 from ringside.launch.plan import import_environment, make_plan
 from ringside.presets import accelerate_config
@@ -55,8 +55,8 @@ def start(run: RunDir) -> None:
         if not run.owner.exists():
             supervisor.terminate()
             raise LaunchError(
-                f"The supervisor of {run.id} did not start: {_last_line(_log_path(run))} "
-                f"See {_log_path(run)}."
+                f"The supervisor of {run.id} did not start: {_last_line(run.supervisor_log)} "
+                f"See {run.supervisor_log}."
             )
     # Reaps the supervisor when it ends, so that a long-lived page collects no zombies.
     threading.Thread(target=supervisor.wait, daemon=True).start()
@@ -96,7 +96,7 @@ def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
     for name in (RUN_TOKEN, f"{RUN_TOKEN}_DIR"):
         environment.pop(name, None)
     try:
-        with _log_path(run).open("ab") as log:
+        with run.supervisor_log.open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "ringside.launch.supervisor", str(run.path)],
                 cwd=run.path,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.launch.identity import RUN_TOKEN
+from ringside.identity import RUN_TOKEN
 from ringside.rundir import RunDir
 from ringside.spec import FORMAT, RunSpec
 

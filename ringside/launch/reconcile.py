@@ -7,16 +7,15 @@ signalled.
 from __future__ import annotations
 
 import os
-import platform
 import time
 from pathlib import Path
 
 from ringside.errors import RingsideError
-from ringside.launch.identity import boot_id, is_alive, run_processes
+from ringside.identity import boot_id, run_processes
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.locks import run_lock
-from ringside.launch.records import Owner, read_owner, write_exit
 from ringside.launch.verdict import name_processes
+from ringside.records import is_local, owner_is_alive, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
 
 NEVER_STARTED_S = 60.0
@@ -51,22 +50,6 @@ def reconcile_all(root: Path) -> list[RunDir]:
         except (RingsideError, OSError):
             continue
     return lost
-
-
-def is_local(owner: Owner) -> bool:
-    """Whether the owner's pid means anything on this machine."""
-    return owner.host in ("", platform.node())
-
-
-def owner_is_alive(owner: Owner) -> bool:
-    """Whether this machine still runs the owner.
-
-    A terminal run also counts as alive while its launcher is: it may be ending the other ranks.
-    """
-    processes = [owner.process]
-    if owner.kind == "terminal" and owner.launcher:
-        processes.append(owner.launcher)
-    return any(is_alive(process) for process in processes)
 
 
 def _why_abandoned(run: RunDir) -> str | None:

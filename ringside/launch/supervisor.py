@@ -15,13 +15,13 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from ringside import identity
 from ringside.errors import LaunchError, RingsideError, RunDirError
-from ringside.launch import identity
-from ringside.launch.identity import ProcessIdentity, descendants, run_processes, wait_gone
+from ringside.identity import ProcessIdentity, descendants, run_processes, wait_gone
 from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.plan import LaunchPlan
-from ringside.launch.records import write_exit, write_owner
 from ringside.launch.verdict import Verdict, judge
+from ringside.records import write_exit, write_owner
 from ringside.rundir import RunDir, check_format
 
 POLL_S = 0.25

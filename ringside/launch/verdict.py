@@ -10,8 +10,8 @@ from collections.abc import Collection
 import msgspec
 
 from ringside.events import Event, RunFinished, StopAgreed, decode_lines
-from ringside.launch.identity import ProcessIdentity
-from ringside.launch.records import FinalState, rank_errors
+from ringside.identity import ProcessIdentity
+from ringside.records import FinalState, rank_errors
 from ringside.rundir import RunDir
 
 COMPLETED = "Completed."

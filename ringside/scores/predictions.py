@@ -40,14 +40,14 @@ def check_predictions(probabilities: NDArray[np.float32], targets: NDArray[np.ui
 def decide(probabilities: NDArray[np.float32], task: Task, threshold: float) -> NDArray[np.bool_]:
     """Which classes are predicted, `[n, c]`.
 
-    Multi-label: every class with probability >= threshold. Single-label: the most probable class
-    (the first of equals), whatever the threshold.
+    Multi-label: every class with probability > threshold, as in torchmetrics. Single-label: the
+    most probable class (the first of equals), whatever the threshold.
     """
     import numpy as np
 
     decisions = np.zeros(probabilities.shape, dtype=np.bool_)
     if task == "multi_label":
-        np.greater_equal(probabilities, threshold, out=decisions)
+        np.greater(probabilities, threshold, out=decisions)
     else:
         decisions[np.arange(len(probabilities)), probabilities.argmax(axis=1)] = True
     return decisions

@@ -64,8 +64,8 @@ def score(
     `roc_auc_score`); average precision is the step-wise sum of `average_precision_score`.
     F1 = 2 TP / (2 TP + FP + FN). Macro F1 is the mean over the classes that occur in truth or
     prediction: a class in neither is neither right nor wrong. Micro F1 pools the counts of all
-    classes. A class is predicted at probability >= threshold; in a single-label task it is the
-    most probable class, and the threshold has no effect.
+    classes. A class is predicted at probability > threshold (as in torchmetrics); in a
+    single-label task it is the most probable class, and the threshold has no effect.
 
     Raises `DataError` when there is nothing to score or a value is not finite, `ValueError` when
     the shapes do not fit.

@@ -10,10 +10,10 @@ from textwrap import dedent
 import pytest
 
 from ringside.hardware import Hardware
-from ringside.launch.identity import RUN_TOKEN, run_processes, wait_until
+from ringside.identity import RUN_TOKEN, run_processes, wait_until
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.plan import LaunchPlan
-from ringside.launch.records import ExitRecord, read_exit, read_owner
+from ringside.records import ExitRecord, read_exit, read_owner
 from ringside.rundir import RunDir, create_run_dir
 from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
 
@@ -41,7 +41,7 @@ def hardware() -> Hardware:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Every test here runs in a folder with spaces, quotes, a dollar sign and non-ASCII."""
-    return tmp_path / "Lea's \"runs\" $HOME äöü 訓練"
+    return tmp_path / 'Lea\'s "runs" $HOME äöü 訓練'
 
 
 @pytest.fixture

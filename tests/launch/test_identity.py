@@ -9,9 +9,9 @@ import sys
 import msgspec
 import pytest
 
+from ringside import identity
 from ringside.errors import LaunchError
-from ringside.launch import identity
-from ringside.launch.identity import (
+from ringside.identity import (
     RUN_TOKEN,
     descendants,
     is_alive,
@@ -99,6 +99,11 @@ worker.wait()
     assert not any(is_alive(member) for member in family | {root})
     launcher.wait()
     launcher.stdout.close()
+
+
+def test_the_ladder_spares_the_caller():
+    this = identity.of(os.getpid())
+    assert stop_ladder([this], "20260101-000000-no-run", known=[this], step_s=0.1) == set()
 
 
 def test_the_grace_can_be_set(monkeypatch):

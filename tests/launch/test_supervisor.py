@@ -9,10 +9,11 @@ import sys
 
 import pytest
 
-from ringside.launch import identity, local
-from ringside.launch.identity import is_alive, run_processes, wait_until
-from ringside.launch.records import read_owner
+from ringside import identity
+from ringside.identity import is_alive, run_processes, wait_until
+from ringside.launch import local
 from ringside.launch.stop import request_stop, stop_run
+from ringside.records import read_owner
 
 WAITS_FOR_STOP = """
 import pathlib, sys, time
@@ -53,7 +54,9 @@ def test_owner_names_supervisor_and_launcher(make_run, wait_console):
     assert is_alive(owner.process)
     assert is_alive(owner.launcher)
     assert owner.launcher in run_processes(run.id)
-    assert os.getsid(owner.process.pid) != os.getsid(0)
+    # A session of its own each: a signal to one's process group does not reach the other.
+    for process in (owner.process, owner.launcher):
+        assert os.getsid(process.pid) == process.pid
 
 
 def test_an_exit_code_is_a_failure_with_a_sentence(make_run, wait_exit):
@@ -189,8 +192,8 @@ def test_orphans_become_children_of_the_supervisor(make_run, wait_console):
 
 
 def test_exit_record_is_tried_again_when_the_disk_is_full(make_run, monkeypatch):
+    from ringside import records
     from ringside.errors import RunDirError
-    from ringside.launch import records
     from ringside.rundir import RunDir
 
     run, fails = make_run(""), [True, True]

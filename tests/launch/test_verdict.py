@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringside.events import EventWriter, RunFinished, StopAgreed
-from ringside.launch.identity import ProcessIdentity
+from ringside.identity import ProcessIdentity
 from ringside.launch.verdict import judge
 
 ELASTIC = """
@@ -81,7 +81,11 @@ def test_a_killed_rank_beats_the_errors_of_the_others(run):
 @pytest.mark.parametrize(
     ("console", "reason", "name"),
     [
-        (ELASTIC.format(other=-15, root=3), "Rank 1 ended with exit code 3; see console.log.", None),
+        (
+            ELASTIC.format(other=-15, root=3),
+            "Rank 1 ended with exit code 3; see console.log.",
+            None,
+        ),
         (
             ELASTIC.format(other=-15, root=-6),
             "Rank 1 was killed by SIGABRT; see console.log.",

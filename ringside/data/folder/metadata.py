@@ -93,7 +93,7 @@ def _split_names(table: Table, paths: list[str], folder: str) -> list[str]:
         if unknown:
             raise DataError(
                 f"{table.path}: split is {first_few([repr(name) for name in unknown])} in "
-                f"{sum(cell in unknown for cell in cells)} rows, expected one of "
+                f"{counted(sum(cell in unknown for cell in cells), 'row')}, expected one of "
                 f"{', '.join(SPLIT_NAMES)}."
             )
         return cells
@@ -106,7 +106,7 @@ def _refuse_repeated(rows: list[_Row], paths: list[str]) -> None:
     repeated = sorted(path for path, count in counts.items() if count > 1)
     if repeated:
         raise DataError(
-            f"{' and '.join(paths)} name {len(repeated)} files more than once: "
+            f"{' and '.join(paths)} name {counted(len(repeated), 'file')} more than once: "
             f"{first_few(repeated)}. Keep one row per image."
         )
 

@@ -137,7 +137,7 @@ def _with_product(
 ) -> Canvas:
     size = len(body)
     u, v = _product_grid(size, placement)
-    body_colour, accent_colour = paint(scene.pattern, scene.colours, u, v, cut_noise(size, 10, rng))
+    body_colour, accent_colour = paint(scene.pattern, scene.colours, u, v, cut_noise(size, 18, rng))
     cover = body + accent
     share = accent / np.maximum(cover, 1e-6)
     fine_noise = cut_noise(size, 56, rng)

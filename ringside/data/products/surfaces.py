@@ -57,18 +57,18 @@ def _cells(u: Plane, v: Plane, repeats: float) -> Plane:
 
 PATTERN_OF: dict[str, Callable[[Plane, Plane, Plane], Plane | float]] = {
     "plain": lambda _u, _v, _noise: 0.0,
-    "horizontal stripes": lambda _u, v, _noise: _wave(5 * v),
-    "vertical stripes": lambda u, _v, _noise: _wave(5 * u),
-    "diagonal stripes": lambda u, v, _noise: _wave(4 * (u + v)),
-    "dots": lambda u, v, _noise: np.clip((0.33 - _cells(u, v, 4.5)) * 9, 0, 1),
-    "checks": lambda u, v, _noise: np.abs(_wave(2.5 * u) - _wave(2.5 * v)),
-    "grid": lambda u, v, _noise: np.maximum(_triangle(5 * u) > 0.7, _triangle(5 * v) > 0.7),
-    "zigzag": lambda u, v, _noise: _wave(4 * v + 0.9 * _triangle(3 * u)),
-    "waves": lambda u, v, _noise: _wave(4 * v + 0.35 * np.sin(4 * np.pi * u)),
+    "horizontal stripes": lambda _u, v, _noise: _wave(3.5 * v),
+    "vertical stripes": lambda u, _v, _noise: _wave(3.5 * u),
+    "diagonal stripes": lambda u, v, _noise: _wave(2.6 * (u + v)),
+    "dots": lambda u, v, _noise: np.clip((0.34 - _cells(u, v, 3.5)) * 9, 0, 1),
+    "checks": lambda u, v, _noise: np.abs(_wave(1.8 * u) - _wave(1.8 * v)),
+    "grid": lambda u, v, _noise: np.maximum(_triangle(3.5 * u) > 0.7, _triangle(3.5 * v) > 0.7),
+    "zigzag": lambda u, v, _noise: _wave(3 * v + 1.1 * _triangle(2 * u)),
+    "waves": lambda u, v, _noise: _wave(3 * v + 0.4 * np.sin(3 * np.pi * u)),
     "diamonds": lambda u, v, _noise: np.clip(
-        (_triangle(3 * u) + _triangle(3 * v) - 1.15) * 9, 0, 1
+        (_triangle(2.5 * u) + _triangle(2.5 * v) - 1.15) * 9, 0, 1
     ),
-    "rings": lambda u, v, _noise: _wave(6 * np.hypot(u - 0.5, v - 0.5)),
+    "rings": lambda u, v, _noise: _wave(4.5 * np.hypot(u - 0.5, v - 0.5)),
     "camouflage": lambda _u, _v, noise: np.clip((noise - 0.5) * 14, 0, 1),
 }
 
@@ -96,7 +96,7 @@ def finish(material: str, colour: Canvas, u: Plane, v: Plane, noise: Plane) -> C
         light = 0.55 + 0.65 * np.sin(14 * u + 3 * v) ** 2
         colour = 0.5 * colour + 0.5 * colour.mean(axis=0) + 0.12
     elif material == "wood":
-        light = 0.62 + 0.45 * _triangle(7 * u + 2.2 * noise)
+        light = 0.62 + 0.45 * _triangle(7 * u + 0.9 * noise)
         colour = 0.5 * colour + 0.5 * np.array(WOOD_RGB, dtype=np.float32)[:, None, None]
     elif material == "leather":
         light = 0.45 + 0.68 * np.clip(2.2 * _cells(u + 0.1 * noise, v, 8), 0, 1)

@@ -38,7 +38,7 @@ SEED = 0
 SYNTHETIC_NOTE = (
     "Synthetic pictures: scores here compare strategies and say nothing about real products."
 )
-HARD_NOTE = "Materials and patterns are the hard labels, backgrounds and overlays the easy ones."
+HARD_NOTE = "Patterns and departments are the hard labels, backgrounds and overlays the easy ones."
 
 
 def claims_folder(path: Path) -> bool:

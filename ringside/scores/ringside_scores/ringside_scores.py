@@ -23,7 +23,7 @@ with scores per class. Undefined classes are named and left out of the macro mea
 INPUTS = """\
 predictions: probabilities [n, c]. references: multi-hot or one-hot targets [n, c].
 classes: c names (default: "0", "1", ...). task: "multi_label" or "single_label".
-threshold: from which probability on a class is predicted (multi-label only).
+threshold: the probability above which a class is predicted (multi-label only).
 """
 
 

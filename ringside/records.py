@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
+from ringside import identity
 from ringside.errors import RunDirError
-from ringside.launch import identity
-from ringside.launch.identity import ProcessIdentity
+from ringside.identity import ProcessIdentity
 from ringside.rundir import RunDir, check_format, iter_files
 from ringside.spec import FORMAT
 
@@ -80,6 +80,27 @@ def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None =
     )
     run.write(run.owner, owner)
     return owner
+
+
+def is_local(owner: Owner) -> bool:
+    """Whether the owner's pid means anything on this machine."""
+    return owner.host in ("", platform.node())
+
+
+def owner_is_alive(owner: Owner) -> bool:
+    """Whether this machine still runs the owner.
+
+    A terminal run also counts as alive while its launcher is: it may be ending the other ranks.
+    """
+    processes = [owner.process]
+    if owner.kind == "terminal" and owner.launcher:
+        processes.append(owner.launcher)
+    return any(identity.is_alive(process) for process in processes)
+
+
+def is_gone(owner: Owner) -> bool:
+    """Whether the owner is known to have ended; another machine's processes cannot be seen."""
+    return is_local(owner) and not owner_is_alive(owner)
 
 
 def read_owner(run: RunDir) -> Owner | None:

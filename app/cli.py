@@ -1,0 +1,258 @@
+"""The `ringside` command: thin words over the same functions that the page uses.
+
+Exit codes: 0 fine, 1 a run failed, 2 a person's mistake (one sentence), 3 a bug of ours.
+Nothing heavy is imported before a command needs it; `ringside list` must answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ringside.errors import RingsideError
+
+# The class of every complaint about arguments; newer Typers carry a click of their own.
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="ringside",
+    help="Train image classifiers on several GPUs and see what each strategy costs and gains.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+presets_app = typer.Typer(help="The preset library.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(help="Image data.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(presets_app, name="presets")
+app.add_typer(data_app, name="data")
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+RunId = Annotated[str, typer.Argument(help="A run's id, its two words, or `last`.")]
+
+
+@app.command()
+def run(  # noqa: PLR0913
+    preset: Annotated[str, typer.Argument(help="Name of a preset, see `ringside presets list`.")],
+    data: Annotated[str, typer.Option(help="emoji, products, products:ci, or a folder.")] = "emoji",
+    model: Annotated[str | None, typer.Option(help="Any timm model [resnet50].")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the data [3].")] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(help="Images per step over all devices; accumulation multiplies it."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Number of processes [one per GPU, or 2 on a CPU].")
+    ] = None,
+    image_size: Annotated[int | None, typer.Option(help="Side in pixels.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of weights, order and augmentation.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE changes a preset's setting.")
+    ] = None,
+    keep_global_batch: Annotated[
+        bool, typer.Option("--keep-global-batch", help="Accumulation must not grow the batch.")
+    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Stay and print what happens.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print plan, files and command; start nothing.")
+    ] = False,
+) -> None:
+    """Start a run and return; it goes on when this terminal closes."""
+    from app.commands import running
+    from ringside.request import RunRequest
+
+    request = RunRequest(
+        preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
+        image_size=image_size, seed=seed, overrides=running.parse_overrides(set_ or []),
+        keep_global_batch=keep_global_batch,
+    )  # fmt: skip
+    if dry_run:
+        running.show_plan(request)
+        return
+    raise typer.Exit(running.start(request, follow=follow))
+
+
+@app.command()
+def watch(run_id: RunId = "last") -> None:
+    """Print a run's events until it ends."""
+    from app.commands import running
+
+    raise typer.Exit(running.watch(run_id))
+
+
+@app.command("list")
+def list_(
+    as_json: Json = False,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 50,
+) -> None:
+    """The runs, newest first."""
+    from app.commands import reading
+
+    reading.list_runs(as_json=as_json, limit=limit)
+
+
+@app.command()
+def show(run_id: RunId = "last", as_json: Json = False) -> None:
+    """Everything known of one run."""
+    from app.commands import reading
+
+    reading.show(run_id, as_json=as_json)
+
+
+@app.command()
+def stop(
+    run_id: RunId = "last",
+    after_epoch: Annotated[
+        bool, typer.Option("--after-epoch", help="Let the running epoch finish first.")
+    ] = False,
+) -> None:
+    """Stop a run and wait until none of its processes is left."""
+    from app.commands import running
+
+    raise typer.Exit(running.stop(run_id, after_epoch=after_epoch))
+
+
+@app.command()
+def compare(
+    run_ids: Annotated[
+        list[str], typer.Argument(help="Two or more runs; the first is compared with.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Speed-up, efficiency and scores of runs side by side."""
+    from app.commands import reading
+
+    reading.compare(run_ids, as_json=as_json)
+
+
+@app.command()
+def ui(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int | None, typer.Option(help="Port [7860 or the next free one].")] = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
+) -> None:
+    """Open the page."""
+    from app.commands import serving
+
+    serving.ui(host=host, port=port, open_browser=open_browser)
+
+
+@app.command()
+def demo(
+    epochs: Annotated[int, typer.Option(help="Epochs of each run.")] = 5,
+    port: Annotated[int | None, typer.Option(help="Port of the page.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Leave when both runs have ended.")] = False,
+) -> None:
+    """The story in five minutes: one device, then DDP on all, live in the page and here."""
+    from app.commands import demo as story
+
+    raise typer.Exit(story.main(epochs=epochs, port=port, once=once))
+
+
+@presets_app.command("list")
+def presets_list(as_json: Json = False) -> None:
+    """All presets with their origin."""
+    from app.commands import library
+
+    library.list_presets(as_json=as_json)
+
+
+@presets_app.command("show")
+def presets_show(name: str, as_json: Json = False) -> None:
+    """One preset: why, when, limits, settings."""
+    from app.commands import library
+
+    library.show(name, as_json=as_json)
+
+
+@presets_app.command("render")
+def presets_render(
+    name: Annotated[str | None, typer.Argument(help="Print one; without a name write all.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Process count in the printed file.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether files are current.")
+    ] = False,
+) -> None:
+    """The Accelerate file of a preset, as `accelerate launch --config_file` takes it."""
+    from app.commands import library
+
+    library.render(name, processes=processes, check=check)
+
+
+@presets_app.command("check")
+def presets_check(files: list[Path]) -> None:
+    """Check preset files; the first fault is named with its line."""
+    from app.commands import library
+
+    library.check(files)
+
+
+@presets_app.command("import")
+def presets_import(
+    file: Path,
+    name: Annotated[str | None, typer.Option(help="Another name than the file's.")] = None,
+) -> None:
+    """Copy a colleague's preset file into your library; nothing is overwritten."""
+    from app.commands import library
+
+    library.import_(file, name)
+
+
+@presets_app.command("export")
+def presets_export(
+    name: str,
+    target: Annotated[Path, typer.Argument(help="Folder or file [here].")] = Path(),
+) -> None:
+    """Copy a preset's file to a folder or file; nothing is overwritten."""
+    from app.commands import library
+
+    library.export(name, target)
+
+
+@data_app.command("make")
+def data_make(
+    out: Annotated[Path, typer.Argument(help="Folder to make.")],
+    profile: Annotated[str, typer.Option(help="ci, demo or bench.")] = "demo",
+    num_images: Annotated[
+        int | None, typer.Option(help="How many; the profile has a default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other pictures.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes that draw [one per core].")] = None,
+) -> None:
+    """Make synthetic product pictures on disk, in the layout that `--data FOLDER` reads."""
+    from app.commands import making
+
+    making.make(out, profile=profile, num_images=num_images, seed=seed, workers=workers)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command and exit with its code; a person's mistake is one sentence."""
+    try:
+        code = app(args=argv, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except RingsideError as error:
+        print(error, file=sys.stderr)
+    except UsageError as error:
+        print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+    except (typer.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; nothing may be flushed into the pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        print("This is a bug in Ringside; please report it with the lines above.", file=sys.stderr)
+        sys.exit(3)
+    sys.exit(2)

@@ -1,0 +1,1 @@
+"""What the words of the `ringside` command do, one module per kind of work."""

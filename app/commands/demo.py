@@ -1,0 +1,108 @@
+"""`ringside demo`: one device, then DDP on all, at equal images per device, here and in the page."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.commands.running import lines_of, print_plan
+from ringside.compare import compare
+from ringside.errors import LaunchError
+from ringside.hardware import Hardware, read_hardware
+from ringside.request import DEFAULT_MICRO_BATCH, RunRequest, resolve
+from ringside.run import RunRecord, fold_run
+from ringside.rundir import RunDir, runs_root
+
+STORY = ("single", "ddp")
+STOP_TIMEOUT_S = 60
+
+
+def main(*, epochs: int, port: int | None, once: bool) -> int:
+    """Run the story; 0 when both runs completed. Ctrl+C stops what was started."""
+    from ringside.launch.reconcile import reconcile_all
+
+    root, hardware = runs_root(), read_hardware()
+    print(f"runs are kept in {root}")
+    reconcile_all(root)
+    started: list[RunDir] = []
+    with _stopping(started):
+        for index, preset in enumerate(STORY):
+            run = _start(preset, epochs, hardware, root)
+            started.append(run)
+            if index == 0:
+                # The page starts beside the first epoch, which is warm-up and not counted.
+                _serve(root, port)
+            for line in lines_of(run):
+                print(f"  {line}", flush=True)
+            if fold_run(run).state != "completed":
+                return 1
+        _summary(root, [fold_run(run) for run in started])
+        if not once:
+            print(
+                "\nThe page stays open; Ctrl+C ends it. `ringside ui` opens it again.", flush=True
+            )
+            signal.pause()
+    return 0
+
+
+def _start(preset: str, epochs: int, hardware: Hardware, root: Path) -> RunDir:
+    from ringside.launch.local import start_run
+
+    devices = 1 if preset == "single" else _num_devices(hardware)
+    batch = DEFAULT_MICRO_BATCH[hardware.device] * devices
+    request = RunRequest(preset=preset, epochs=epochs, batch=batch, processes=devices)
+    spec = resolve(request, hardware)
+    print(f"\n{preset}: ", end="")
+    print_plan(spec)
+    run = start_run(spec, hardware, root)
+    print(f"  run {run.id}", flush=True)
+    return run
+
+
+def _num_devices(hardware: Hardware) -> int:
+    available = hardware.num_devices()
+    if available < 2 and not hardware.gpus:
+        raise LaunchError("The demo needs two CPU cores or a GPU, and this machine has one core.")
+    return len(hardware.gpus) or 2
+
+
+def _serve(root: Path, port: int | None) -> None:
+    from app.page import serve
+
+    url = serve(host="127.0.0.1", port=port, runs_root=root, open_browser=False, block=False)
+    print(f"  page {url}", flush=True)
+
+
+@contextlib.contextmanager
+def _stopping(started: list[RunDir]) -> Iterator[None]:
+    """Whatever ends the demo, no run that it started is left behind."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("\nstopping ...", flush=True)
+        raise
+    finally:
+        for run in started:
+            _stop(run)
+
+
+def _stop(run: RunDir) -> None:
+    from ringside.launch.stop import stop_run
+
+    if not fold_run(run).final:
+        ended = stop_run(run, timeout_s=STOP_TIMEOUT_S)
+        print(f"{run.name}: {ended.reason if ended else 'did not end in time'}", flush=True)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _summary(root: Path, records: list[RunRecord]) -> None:
+    from app.commands.tables import print_comparison
+
+    print()
+    print_comparison(compare(root, records))

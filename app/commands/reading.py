@@ -1,0 +1,125 @@
+"""Commands that read runs: list, show, compare."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ringside.run import RunRecord, RunSummary, fold_run
+from ringside.run import list_runs as read_runs
+from ringside.rundir import find_run, runs_root
+
+
+def list_runs(*, as_json: bool, limit: int) -> None:
+    """Print the newest runs."""
+    root = runs_root()
+    runs = read_runs(root)[:limit]
+    if as_json:
+        print_json([summary_json(run) for run in runs])
+        return
+    print(f"runs in {root}", file=sys.stderr)
+    if not runs:
+        print("No runs yet. Start one: ringside run single", file=sys.stderr)
+    for run in runs:
+        print(f"{run.id:<34} {run.state:<10} {run.preset:<18} {run.model:<12} {run.data}")
+
+
+def summary_json(run: RunSummary) -> dict[str, Any]:
+    """The frozen shape of a line of `list --json`; `started` in seconds since 1970."""
+    return {name: getattr(run, name) for name in ("id", "state", "preset", "data", "started")}
+
+
+def show(run_id: str, *, as_json: bool) -> None:
+    """Print one run."""
+    root = runs_root()
+    record = fold_run(find_run(root, run_id))
+    if as_json:
+        print_json(record_json(record))
+    else:
+        from app.commands.tables import print_record
+
+        print_record(root, record)
+
+
+def record_json(record: RunRecord) -> dict[str, Any]:
+    """The frozen shape of `show --json`; units stand in the names, missing is null."""
+    from ringside.compare import speedup_of
+
+    measured = speedup_of(runs_root(), record)
+    return {
+        "id": record.id,
+        "path": record.path,
+        "state": record.state,
+        "preset": record.spec.preset if record.spec else None,
+        "requested": _requested(record),
+        "observed": record.observed,
+        "data": _data(record),
+        "epochs": record.epochs,
+        "speedup": measured.value,
+        "speedup_details": measured,
+        "baseline": measured.baseline_id,
+        "best_checkpoint": record.best_checkpoint,
+        "failure": record.failure,
+        "warnings": [warning.message for warning in record.warnings],
+        "total_time_s": record.total_time_s,
+        "exit": record.exit,
+    }
+
+
+def _requested(record: RunRecord) -> dict[str, Any] | None:
+    spec = record.spec
+    if spec is None:
+        return None
+    return {
+        "num_processes": spec.num_processes,
+        "strategy": spec.strategy,
+        "mixed_precision": spec.accelerate.mixed_precision,
+        "device": spec.device,
+        "model": spec.model,
+        "data": spec.data.label,
+        "image_size": spec.data.image_size,
+        "epochs": spec.epochs,
+        "global_batch": spec.global_batch,
+        "micro_batch": spec.micro_batch,
+        "accumulation_steps": spec.training.accumulation_steps,
+        "learning_rate": spec.learning_rate,
+        "seed": spec.seed,
+        "settings": spec.training,
+        "sources": spec.sources,
+    }
+
+
+def _data(record: RunRecord) -> dict[str, Any] | None:
+    started = record.started
+    if started is None:
+        return None
+    return {
+        "title": started.data_title,
+        "task": started.task,
+        "synthetic": started.synthetic,
+        "num_train": started.num_train,
+        "num_val": started.num_val,
+        "num_classes": started.num_classes,
+        "fingerprint": started.data_fingerprint,
+    }
+
+
+def compare(run_ids: list[str], *, as_json: bool) -> None:
+    """Print runs side by side."""
+    from ringside.compare import compare as compare_runs
+
+    root = runs_root()
+    comparison = compare_runs(root, [fold_run(find_run(root, run_id)) for run_id in run_ids])
+    if as_json:
+        print_json(comparison)
+    else:
+        from app.commands.tables import print_comparison
+
+        print_comparison(comparison)
+
+
+def print_json(value: Any) -> None:
+    """Indented JSON on standard output."""
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

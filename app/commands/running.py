@@ -1,0 +1,151 @@
+"""Commands that start, follow and stop runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+
+from ringside.errors import SpecError
+from ringside.hardware import read_hardware
+from ringside.request import RunRequest, resolve
+from ringside.run import EpochRow, RunReader, RunRecord, fold_run
+from ringside.rundir import RunDir, find_run, runs_root
+from ringside.sentences import plan_notes, plan_sentence
+from ringside.spec import RunSpec
+
+POLL_S = 0.5
+
+
+def parse_overrides(pairs: list[str]) -> dict[str, str]:
+    """`--set KEY=VALUE` options as a dict."""
+    overrides = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
+        overrides[key.strip()] = value.strip()
+    return overrides
+
+
+def show_plan(request: RunRequest) -> None:
+    """Print what would run, without touching the disk."""
+    from pathlib import Path
+
+    from ringside import presets, yaml_text
+    from ringside.launch.plan import make_plan, quoted_command
+
+    spec = resolve(request, read_hardware())
+    print_plan(spec)
+    for key, source in spec.sources.items():
+        print(f"  {key} = {_value(spec, key)}  ({source})")
+    print("\n# accelerate.yaml")
+    print(yaml_text.dump(presets.accelerate_config(spec.accelerate, spec.num_processes)))
+    print(quoted_command(make_plan(spec, RunDir(Path("RUN")))))
+
+
+def print_plan(spec: RunSpec) -> None:
+    """The plan sentence and its notes."""
+    print(plan_sentence(spec))
+    for note in plan_notes(spec):
+        print(f"  {note}")
+
+
+def start(request: RunRequest, *, follow: bool) -> int:
+    """Start a run; 0, or with `follow` 1 when it failed."""
+    from ringside.launch.local import start_run
+
+    hardware = read_hardware()
+    spec = resolve(request, hardware)
+    print_plan(spec)
+    run = start_run(spec, hardware, runs_root())
+    print(f"run {run.id} in {run.path}")
+    if not follow:
+        print(f"follow it: ringside watch {run.name}")
+        return 0
+    return follow_run(run)
+
+
+def watch(run_id: str) -> int:
+    """Follow a run by name; 1 when it failed or is lost."""
+    run = find_run(runs_root(), run_id)
+    print(f"run {run.id} in {run.path}", file=sys.stderr)
+    return follow_run(run)
+
+
+def follow_run(run: RunDir) -> int:
+    """Print phases and epochs as they come; leaving with Ctrl+C does not touch the run."""
+    try:
+        for line in lines_of(run):
+            print(line, flush=True)
+    except KeyboardInterrupt:
+        print(f"\n{run.name} goes on; `ringside stop {run.name}` stops it.", file=sys.stderr)
+        return 130
+    record = fold_run(run)
+    return 1 if record.state in ("failed", "lost") else 0
+
+
+def lines_of(run: RunDir) -> Iterator[str]:
+    """Lines about a run until it ends."""
+    reader = RunReader(run)
+    phase: tuple[str | None, int | None] = (None, None)
+    shown = 0
+    while True:
+        reader.poll()
+        record = reader.record
+        if record.phase and (record.phase, record.epoch) != phase and record.phase != "save":
+            phase = (record.phase, record.epoch)
+            if record.phase in ("data", "setup", "compile"):
+                yield f"{record.phase} ..."
+        complete = [row for row in record.epochs if row.num_evaluated is not None or record.final]
+        for row in complete[shown:]:
+            yield epoch_line(row, record)
+        shown = len(complete)
+        if record.final:
+            yield ending(record)
+            return
+        time.sleep(POLL_S)
+
+
+def epoch_line(row: EpochRow, record: RunRecord) -> str:
+    """One epoch in one line."""
+    from app.commands.tables import number
+
+    total = record.spec.epochs if record.spec else "?"
+    return (
+        f"epoch {row.epoch} of {total}  {row.epoch_time_s:.1f} s  {row.samples_per_s:,.0f} images/s"
+        f"  loss {number(row.train_loss, '.4f')}  AUC {number(row.auc_macro)}"
+        f"  F1 {number(row.f1_macro)}"
+    )
+
+
+def ending(record: RunRecord) -> str:
+    """How a run ended."""
+    if record.failure is not None:
+        return f"{record.state}: rank {record.failure.rank}: {record.failure.sentence}"
+    return f"{record.state}: {record.exit.reason}" if record.exit else record.state
+
+
+def stop(run_id: str, *, after_epoch: bool) -> int:
+    """Stop a run; waits until nothing of it is left."""
+    from ringside.launch.stop import stop_run
+
+    run = find_run(runs_root(), run_id)
+    record = fold_run(run)
+    if record.final:
+        print(f"{run.name} has ended already: {record.state}.")
+        return 0
+    if after_epoch:
+        run.request("stop-after-epoch")
+        print(f"{run.name} will stop after this epoch.")
+        return 0
+    ended = stop_run(run, timeout_s=90)
+    print(f"{run.name}: {ended.reason if ended else 'still stopping; ask `ringside show`.'}")
+    return 0 if ended else 1
+
+
+def _value(spec: RunSpec, key: str) -> object:
+    value: object = spec
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value.label if hasattr(value, "label") else value

@@ -1,0 +1,107 @@
+"""Tables for the terminal; missing is a dash, every number has its unit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ringside.compare import Comparison, SpeedUp, speedup_of
+from ringside.run import EpochRow, RunRecord
+from ringside.sentences import plan_sentence
+
+DASH = "–"
+PIPE_WIDTH = 240
+
+
+def number(value: float | None, form: str = ".3f", unit: str = "") -> str:
+    """The value in its form and unit, or a dash."""
+    return DASH if value is None else f"{value:{form}}{unit}"
+
+
+def speedup_text(measured: SpeedUp) -> str:
+    """A speed-up with its kind of scaling, or why there is none."""
+    if measured.value is None:
+        return f"{DASH} ({measured.reason})"
+    return f"{measured.value:.2f}x ({measured.scaling} scaling)"
+
+
+def print_record(root: Path, record: RunRecord) -> None:
+    """One run: state, plan, epochs, speed-up, failure."""
+    console = _console()
+    console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
+    if record.spec is not None:
+        console.print(plan_sentence(record.spec), soft_wrap=True)
+    if record.epochs:
+        console.print(epoch_table(record.epochs))
+    console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
+    if record.failure is not None:
+        console.print(f"rank {record.failure.rank}: {record.failure.sentence}", soft_wrap=True)
+    if record.exit is not None:
+        console.print(record.exit.reason, soft_wrap=True)
+
+
+def epoch_table(epochs: list[EpochRow]) -> Table:
+    """Epochs as rows."""
+    table = _table("epoch", "time", "images/s", "loss", "AUC", "F1 macro", "F1 micro", "evaluated")
+    for row in epochs:
+        table.add_row(
+            str(row.epoch),
+            number(row.epoch_time_s, ".1f", " s"),
+            number(row.samples_per_s, ",.0f"),
+            number(row.train_loss, ".4f"),
+            number(row.auc_macro),
+            number(row.f1_macro),
+            number(row.f1_micro),
+            number(row.num_evaluated, "d"),
+        )
+    return table
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Runs as rows; score differences are against the first."""
+    console = _console()
+    table = _table(
+        "run", "preset", "processes", "precision", "epoch", "images/s", "speed-up", "efficiency",
+        "AUC", "F1 macro", "ΔAUC", "device-hours",
+    )  # fmt: skip
+    for run in comparison.runs:
+        efficiency = run.speedup.efficiency_ratio
+        table.add_row(
+            "-".join(run.id.split("-")[2:]),
+            run.preset,
+            str(run.num_processes),
+            "fp32" if run.mixed_precision == "no" else run.mixed_precision,
+            number(run.epoch_time_s, ".1f", " s"),
+            number(run.samples_per_s, ",.0f"),
+            number(run.speedup.value, ".2f", "x"),
+            DASH if efficiency is None else f"{100 * efficiency:.0f} %",
+            number(run.auc_macro),
+            number(run.f1_macro),
+            number(run.auc_delta, "+.4f"),
+            number(run.device_hours, ".3f"),
+        )
+    console.print(table)
+    for run in comparison.runs:
+        for reason in run.not_comparable:
+            console.print(f"{run.id} is not comparable with the first: {reason}", soft_wrap=True)
+        if run.speedup.value is None and run.speedup.reason:
+            console.print(f"{run.id}: no speed-up, {run.speedup.reason}", soft_wrap=True)
+    for precision, factor in comparison.precision_factor.items():
+        console.print(f"precision factor of {precision} over fp32 on one device: {factor:.2f}x")
+
+
+def _console() -> Console:
+    """Text as it is, brackets and colons included; in a pipe no column is cut to fit a window."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def _table(*columns: Any) -> Table:
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)
+    return table

@@ -1,0 +1,95 @@
+"""What every page has: the header, the action token, and handlers that never let an error out."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gradio as gr
+
+from app.page.draw import header
+from app.page.settings import PageSettings
+from app.views.machine import machine_lines
+from ringside.errors import RingsideError
+from ringside.words import say
+
+log = logging.getLogger("ringside.page")
+
+Handler = Callable[..., Any]
+
+PRIVATE: dict[str, Any] = {"api_visibility": "private"}
+"""Named, but not offered to clients; the token is what protects, not this."""
+
+QUICK: dict[str, Any] = {
+    "api_visibility": "private",
+    "queue": False,
+    "concurrency_limit": None,
+    "show_progress": "hidden",
+}
+"""For handlers that answer in milliseconds: one request, and no viewer waits for another."""
+
+
+def draw_frame(settings: PageSettings, active: str) -> gr.Textbox:
+    """The header with the entry `active` marked; returns the hidden field with the action token."""
+    gr.Navbar(visible=False)
+    gr.HTML(header(active, machine_lines(settings.hardware)), elem_id="header", js_on_load=None)
+    # A page of another site cannot read it, so it cannot send it. See `app.guard`.
+    return hidden("token", settings.token)
+
+
+def hidden(elem_id: str, value: str | None = None) -> gr.Textbox:
+    """A field that travels with the page and is not shown."""
+    return gr.Textbox(value=value, visible="hidden", elem_id=elem_id, show_label=False)
+
+
+def block(elem_id: str, value: str = "", **details: Any) -> gr.HTML:
+    """A place for finished HTML, without Gradio's own text style."""
+    return gr.HTML(
+        value, elem_id=elem_id, apply_default_css=False, js_on_load=None, **details
+    )
+
+
+def careful(handler: Handler) -> Handler:
+    """Turn a RingsideError into its sentence and anything else into a calm one; nothing changes."""
+
+    @functools.wraps(handler)
+    def wrapped(*args: Any) -> Any:
+        try:
+            return handler(*args)
+        except RingsideError as error:
+            gr.Warning(str(error), title="Ringside")
+        except Exception as error:
+            log.exception("The handler %s failed", handler.__name__)
+            gr.Warning(say("page.unexpected", kind=type(error).__name__), title="Ringside")
+        return gr.skip()
+
+    return wrapped
+
+
+def quiet(handler: Handler) -> Handler:
+    """For pollers: whatever fails is logged, and the next tick tries again."""
+
+    @functools.wraps(handler)
+    def wrapped(*args: Any) -> Any:
+        try:
+            return handler(*args)
+        except RingsideError as error:
+            log.info("%s: %s", handler.__name__, error)
+        except Exception:
+            log.exception("The handler %s failed", handler.__name__)
+        return gr.skip()
+
+    return wrapped
+
+
+def changed(values: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
+    """The values whose digest the page does not hold yet, each with its digest."""
+    found = {}
+    for name, value in values.items():
+        digest = f"{zlib.crc32(repr(value).encode()):08x}"
+        if seen.get(name) != digest:
+            found[name] = (value, digest)
+    return found

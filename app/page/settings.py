@@ -1,0 +1,23 @@
+"""What one server of the page knows: where runs are, the machine, and its action token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.guard import new_token
+from app.views.desk import Desk
+from ringside.hardware import Hardware, read_hardware
+
+
+@dataclass(frozen=True)
+class PageSettings:
+    """Made once for a server, and handed to every page."""
+
+    runs_root: Path
+    hardware: Hardware = field(default_factory=read_hardware)
+    token: str = field(default_factory=new_token)
+    desk: Desk = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "desk", Desk(self.runs_root))

@@ -1,0 +1,217 @@
+"""From the fields of the launch form to a plan in words, the files of the run, and its start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from app.views import figures
+from ringside import yaml_text
+from ringside.compare import baseline_of
+from ringside.errors import RingsideError, SpecError
+from ringside.hardware import Hardware
+from ringside.launch.local import start_run
+from ringside.launch.plan import make_plan, quoted_command
+from ringside.presets import Library, Preset, accelerate_config
+from ringside.request import RunRequest, resolve
+from ringside.rundir import RunDir
+from ringside.sentences import plan_notes, plan_sentence
+from ringside.spec import RunSpec
+from ringside.words import say
+
+Values = Mapping[str, Any]
+
+MAIN_PRESETS = ("ddp", "ddp_bf16", "ddp_accum4", "fsdp")
+BASELINE_EPOCHS = 2
+"""The first epoch is warm-up, so a baseline of one epoch would measure nothing."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One strategy to choose; `reason` says why it cannot be chosen here."""
+
+    name: str
+    title: str
+    why: str
+    when: str
+    limits: str
+    devices: str
+    origin: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Strategies:
+    """The cards: the main ones, the rest, and what is wrong with files that cannot be read."""
+
+    main: tuple[Card, ...]
+    more: tuple[Card, ...]
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What Start would do: a spec and its sentences, or the sentence that refuses it."""
+
+    spec: RunSpec | None
+    sentence: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The two files of a run, the command that Start executes, and what differs from defaults."""
+
+    preset_yaml: str
+    accelerate_yaml: str
+    command: str
+    settings: tuple[tuple[str, str, str], ...]
+
+
+def strategies(hardware: Hardware, library: Library | None = None) -> Strategies:
+    """All presets as cards; those that cannot run on this machine stay visible, with the reason."""
+    library = library or Library()
+    main = main_presets(hardware)
+    cards = {preset.name: _card(preset, hardware) for preset in library}
+    return Strategies(
+        main=tuple(cards[name] for name in main if name in cards),
+        more=tuple(card for name, card in cards.items() if name not in main),
+        faults=tuple(str(fault) for fault in library.faults),
+    )
+
+
+def main_presets(hardware: Hardware) -> tuple[str, ...]:
+    """The four cards that come first; with one device, one process leads."""
+    if hardware.num_devices() == 1:
+        return ("single", *MAIN_PRESETS[:3])
+    return MAIN_PRESETS
+
+
+def _card(preset: Preset, hardware: Hardware) -> Card:
+    about = preset.about
+    fits = hardware.device in about.devices
+    return Card(
+        name=preset.name,
+        title=about.title,
+        why=about.why,
+        when=about.when,
+        limits=about.limits,
+        devices=" · ".join(say(f"device.{device}") for device in about.devices),
+        origin=say(f"origin.{preset.origin}"),
+        reason=None if fits else say(f"train.needs_{about.devices[0]}"),
+    )
+
+
+def request_of(values: Values) -> RunRequest:
+    """The request that a filled form stands for; empty fields take the default."""
+    return RunRequest(
+        preset=values.get("preset") or "",
+        data=data_text(values),
+        model=_text(values, "model"),
+        epochs=_whole(values, "epochs"),
+        batch=_whole(values, "batch"),
+        keep_global_batch=bool(values.get("keep_global_batch")),
+        processes=_whole(values, "processes"),
+        image_size=_whole(values, "image_size"),
+        seed=_whole(values, "seed"),
+        overrides=_overrides(values),
+        request_id=_text(values, "request_id"),
+    )
+
+
+def data_text(values: Values) -> str:
+    """What `--data` would be: the source, or the path when a folder is chosen."""
+    source = _text(values, "source") or ""
+    if source != "folder":
+        return source
+    path = _text(values, "folder")
+    if path is None:
+        return source
+    # A bare name could be taken for a source; with ./ it is a folder for sure.
+    return path if path.startswith(("/", "~", ".")) else f"./{path}"
+
+
+def plan(values: Values, hardware: Hardware) -> Plan:
+    """Resolve the form as Start would, and put the outcome into sentences."""
+    try:
+        spec = resolve(request_of(values), hardware)
+    except RingsideError as error:
+        return Plan(spec=None, sentence=str(error))
+    return Plan(spec=spec, sentence=plan_sentence(spec), notes=tuple(plan_notes(spec)))
+
+
+def preview(values: Values, hardware: Hardware, root: Path) -> Preview:
+    """The files and the command of the run, for a directory that does not exist yet."""
+    spec = resolve(request_of(values), hardware)
+    config = accelerate_config(spec.accelerate, spec.num_processes)
+    run = RunDir(root / say("train.new_run"))
+    return Preview(
+        preset_yaml=Path(Library().get(spec.preset).path).read_text(encoding="utf-8"),
+        accelerate_yaml=yaml_text.dump(config),
+        command=quoted_command(make_plan(spec, run)),
+        settings=tuple(settings_table(spec)),
+    )
+
+
+def start(values: Values, hardware: Hardware, root: Path) -> RunDir:
+    """Start the run; asked twice with one `request_id` it is one run."""
+    return start_run(resolve(request_of(values), hardware), hardware, root)
+
+
+def start_baseline(values: Values, hardware: Hardware, root: Path) -> RunDir:
+    """Start the run that the form's run will be measured against."""
+    spec = resolve(request_of(values), hardware)
+    baseline = msgspec.structs.replace(
+        baseline_of(spec),
+        epochs=max(BASELINE_EPOCHS, spec.epochs),
+        request_id=f"{spec.request_id}-baseline" if spec.request_id else None,
+    )
+    return start_run(baseline, hardware, root)
+
+
+def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
+    """(setting, value, where it came from) for everything that is not a plain default."""
+    rows = []
+    for key, source in spec.sources.items():
+        part, _, name = key.rpartition(".")
+        value = getattr(getattr(spec, part) if part else spec, name)
+        if source == "default" or isinstance(value, msgspec.Struct):
+            continue
+        shown = value.label if key == "data" else value
+        rows.append((key, figures.DASH if shown is None else str(shown), say(f"source.{source}")))
+    return rows
+
+
+def _text(values: Values, name: str) -> str | None:
+    return str(values.get(name) or "").strip() or None
+
+
+def _whole(values: Values, name: str) -> int | None:
+    value = values.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, float) and not value.is_integer():
+        raise SpecError(say("train.whole", name=say(f"field.{name}"), value=value))
+    return int(value)
+
+
+def _overrides(values: Values) -> dict[str, str]:
+    lines = [line.strip() for line in (_text(values, "overrides") or "").splitlines()]
+    overrides = dict(_key_and_value(line) for line in lines if line)
+    rate = values.get("learning_rate")
+    if rate is not None:
+        if {"learning_rate", "training.learning_rate"} & set(overrides):
+            raise SpecError(say("train.twice"))
+        overrides["learning_rate"] = repr(float(rate))
+    return overrides
+
+
+def _key_and_value(line: str) -> tuple[str, str]:
+    key, separator, value = line.partition("=")
+    if not separator or not key.strip():
+        raise SpecError(say("train.override_form", line=line[:80]))
+    return key.strip(), value.strip()

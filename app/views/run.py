@@ -1,0 +1,311 @@
+"""One run as the page shows it: texts and points, made from the record and its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from app.views import figures
+from ringside.compare import SpeedUp, speedup
+from ringside.events import WindowTimed
+from ringside.run import EpochRow, RunRecord, require_spec
+from ringside.sentences import plan_notes, plan_sentence
+from ringside.spec import Observed
+from ringside.words import say
+
+MAX_POINTS = 1000
+SLOW_DATA_RATIO = 0.1
+PARTS = ("data", "forward", "backward", "optimizer", "rest")
+
+Point = tuple[float, float, str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One large number; `tone` is good, bad or plain."""
+
+    value: str
+    label: str
+    tone: str = "plain"
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """One colour of the step bar: which one, its word, its time, its share from 0 to 1."""
+
+    key: str
+    label: str
+    time: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where a step goes, and the one thing worth saying about it."""
+
+    total: str
+    parts: tuple[StepPart, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Why a run ended badly or early: a sentence, perhaps a rank and its traceback."""
+
+    title: str
+    sentence: str
+    bad: bool
+    traceback: str | None = None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """Everything of a run page that changes only when the run does."""
+
+    id: str
+    name: str
+    state: str
+    facts: tuple[str, ...]
+    tiles: tuple[Tile, ...]
+    epochs: tuple[tuple[str, ...], ...]
+    step: Step | None
+    loss_points: tuple[Point, ...]
+    score_points: tuple[Point, ...]
+    ending: Ending | None
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    setup: tuple[tuple[str, str], ...]
+
+    @property
+    def stoppable(self) -> bool:
+        """Whether Stop makes sense now."""
+        return self.state in ("launching", "running")
+
+
+def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
+    """The view of a run; raises RunDirError when its spec cannot be read."""
+    spec = require_spec(record)
+    gain = speedup(record, baseline)
+    return RunView(
+        id=record.id,
+        name=record.name,
+        state=record.state,
+        facts=(spec.preset, spec.model, spec.data.label, progress(record)),
+        tiles=tuple(_tiles(record, gain)),
+        epochs=tuple(_epoch_line(row, gain) for row in record.epochs),
+        step=_step(record.windows),
+        loss_points=tuple(_loss_points(record)),
+        score_points=tuple(_score_points(record)),
+        ending=_ending(record),
+        warnings=tuple(w.message for w in record.warnings if w.code != "data"),
+        notes=tuple(w.message for w in record.warnings if w.code == "data"),
+        setup=tuple(_setup(record)),
+    )
+
+
+def progress(record: RunRecord) -> str:
+    """`epoch 4 of 10`, or what it does before the first epoch."""
+    total = require_spec(record).epochs
+    if record.final:
+        return say("run.epochs_done", n=len(record.epochs), total=total)
+    if record.epoch:
+        return say("run.epoch_of", n=record.epoch, total=total)
+    return say(f"phase.{record.phase}") if record.phase in PHASES else say("phase.waiting")
+
+
+PHASES = frozenset({"data", "setup", "compile", "train", "evaluate", "save"})
+
+
+def sign_of_life(record: RunRecord, now: float) -> str:
+    """`last sign of life 1 s ago` while it lives, when it ended afterwards."""
+    if record.final:
+        return say("run.ended", when=figures.clock(record.finished_t or record.last_event_t))
+    started = record.owner.started if record.owner else record.created_t
+    return say("run.alive", ago=figures.since(record.last_event_t or started, now))
+
+
+def with_time_left(view: RunView, record: RunRecord, now: float) -> RunView:
+    """The view with the tile that changes by the second: what is left, or what it took."""
+    if record.final:
+        tile = Tile(figures.seconds(_total_time_s(record)), say("tile.total"))
+    else:
+        tile = Tile(figures.seconds(record.time_left_s(now)), say("tile.left"))
+    return replace(view, tiles=(*view.tiles, tile))
+
+
+def _total_time_s(record: RunRecord) -> float | None:
+    if record.total_time_s is not None or record.exit is None:
+        return record.total_time_s
+    return record.exit.finished - record.exit.started
+
+
+def _tiles(record: RunRecord, gain: SpeedUp) -> Iterator[Tile]:
+    yield _epoch_tile(record.epochs)
+    yield _rate_tile(record)
+    yield _speedup_tile(gain)
+    scored = next((row for row in reversed(record.epochs) if row.num_evaluated), None)
+    yield _auc_tile(record, scored)
+    f1 = scored.f1_macro if scored else None
+    yield Tile(figures.score(f1), say("tile.f1"))
+
+
+def _epoch_tile(rows: Sequence[EpochRow]) -> Tile:
+    if not rows:
+        return Tile(figures.DASH, say("tile.epoch_time"))
+    label = "tile.epoch_warm_up" if len(rows) == 1 else "tile.epoch_n"
+    return Tile(figures.seconds(rows[-1].epoch_time_s), say(label, n=rows[-1].epoch))
+
+
+def _rate_tile(record: RunRecord) -> Tile:
+    steady = record.steady_samples_per_s
+    if record.final or not record.windows:
+        return Tile(figures.count(steady), say("tile.rate"))
+    return Tile(figures.count(record.windows[-1].samples_per_s), say("tile.rate_now"))
+
+
+def _speedup_tile(gain: SpeedUp) -> Tile:
+    if gain.value is None:
+        return Tile(figures.DASH, say("tile.no_speedup", reason=gain.reason or ""))
+    tone = "good" if gain.value >= 1.05 else "bad" if gain.value < 1 else "plain"
+    return Tile(figures.ratio(gain.value), say("tile.speedup", scaling=scaling(gain)), tone)
+
+
+def scaling(gain: SpeedUp) -> str:
+    """In which sense the speed-up is meant: weak or strong scaling."""
+    return say(f"scaling.{gain.scaling}") if gain.scaling else figures.DASH
+
+
+def _auc_tile(record: RunRecord, scored: EpochRow | None) -> Tile:
+    if scored is None:
+        return Tile(figures.DASH, say("tile.auc"))
+    total = record.started.num_classes if record.started else figures.DASH
+    label = say("tile.auc_classes", n=scored.num_auc_classes, m=total)
+    return Tile(figures.score(scored.auc_macro), label)
+
+
+def _epoch_line(row: EpochRow, gain: SpeedUp) -> tuple[str, ...]:
+    """The cells of one row of the epoch table."""
+    base = gain.baseline_samples_per_s
+    speed = figures.ratio(row.samples_per_s / base) if base else figures.DASH
+    return (
+        str(row.epoch),
+        figures.seconds(row.epoch_time_s),
+        figures.count(row.samples_per_s),
+        say("run.warm_up") if row.epoch == 1 else speed,
+        figures.score(row.train_loss),
+        figures.score(row.auc_macro),
+        figures.score(row.f1_macro),
+    )
+
+
+def _step(windows: Sequence[WindowTimed]) -> Step | None:
+    """Means over the windows of the newest epoch, so that warm-up fades out by itself."""
+    if not windows:
+        return None
+    newest = [w for w in windows if w.epoch == windows[-1].epoch]
+    total = _mean(newest, "step_ms")
+    times = {part: _mean(newest, f"{part}_ms") for part in PARTS[:-1]}
+    times["rest"] = max(0.0, total - sum(times.values()))
+    whole = sum(times.values()) or 1.0
+    parts = tuple(
+        StepPart(part, say(f"step.{part}"), figures.milliseconds(ms), ms / whole)
+        for part, ms in times.items()
+    )
+    return Step(figures.milliseconds(total), parts, _step_sentence(parts))
+
+
+def _mean(windows: Sequence[WindowTimed], name: str) -> float:
+    steps = sum(window.num_steps for window in windows)
+    return sum(getattr(w, name) * w.num_steps for w in windows) / steps if steps else 0.0
+
+
+def _step_sentence(parts: Sequence[StepPart]) -> str:
+    data = parts[0]
+    if data.share >= SLOW_DATA_RATIO:
+        return say("step.data_slow", share=figures.percent(data.share))
+    largest = max(parts, key=lambda part: part.share)
+    return say("step.largest", part=largest.label, share=figures.percent(largest.share))
+
+
+def _loss_points(record: RunRecord) -> Iterator[Point]:
+    per_epoch = record.started.steps_per_epoch if record.started else 0
+    if per_epoch:
+        train = [
+            (window.step / per_epoch, window.train_loss, say("curve.train_loss"))
+            for window in record.windows
+            if window.train_loss is not None
+        ]
+        yield from thinned(train, MAX_POINTS // 2)
+    yield from _per_epoch(record.epochs, "val_loss", say("curve.val_loss"))
+
+
+def _score_points(record: RunRecord) -> Iterator[Point]:
+    yield from _per_epoch(record.epochs, "auc_macro", say("curve.auc"))
+    yield from _per_epoch(record.epochs, "f1_macro", say("curve.f1"))
+
+
+def _per_epoch(rows: Iterable[EpochRow], name: str, series: str) -> list[Point]:
+    values = [(row.epoch, getattr(row, name)) for row in rows]
+    points = [(float(epoch), value, series) for epoch, value in values if value is not None]
+    return thinned(points, MAX_POINTS // 2)
+
+
+def thinned(points: Sequence[T], limit: int) -> list[T]:
+    """At most `limit` of the points, evenly spaced, the newest always among them."""
+    if len(points) <= limit:
+        return list(points)
+    last = len(points) - 1
+    return [points[i * last // (limit - 1)] for i in range(limit)]
+
+
+def _ending(record: RunRecord) -> Ending | None:
+    if not record.final or record.state == "completed":
+        return None
+    failure = record.failure
+    reason = record.exit.reason if record.exit else say("run.owner_gone")
+    if record.state != "failed" or failure is None:
+        return Ending(say(f"ending.{record.state}"), reason, bad=record.state != "stopped")
+    return Ending(
+        title=say("ending.failed_rank", rank=failure.rank),
+        sentence=failure.sentence,
+        bad=True,
+        traceback=None if failure.user_error else failure.traceback,
+    )
+
+
+def _setup(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """What was asked for, and what really ran."""
+    spec = require_spec(record)
+    yield say("setup.asked"), plan_sentence(spec)
+    yield from ((say("setup.note"), note) for note in plan_notes(spec))
+    if record.started is not None:
+        images = (figures.count(n) for n in (record.started.num_train, record.started.num_val))
+        yield say("setup.data"), say("setup.data_value", train=next(images), val=next(images),
+                                     title=record.started.data_title)  # fmt: skip
+    if record.observed is not None:
+        yield from _observed(record.observed)
+    if record.best_checkpoint:
+        yield say("setup.best"), record.best_checkpoint
+    yield say("setup.folder"), record.path
+
+
+def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
+    yield (
+        say("setup.really"),
+        say(
+            "setup.really_value",
+            processes=seen.num_processes,
+            strategy=say(f"strategy.{seen.strategy}") if seen.strategy in STRATEGIES else seen.strategy,
+            precision=say(f"precision.{seen.mixed_precision}"),
+            backend=seen.backend or figures.DASH,
+            device=seen.device_name,
+        ),
+    )
+    yield say("setup.parameters"), figures.count(seen.num_parameters)
+    yield say("setup.bytes"), figures.size(seen.reduced_bytes_per_step)
+    yield say("setup.versions"), " · ".join(f"{k} {v}" for k, v in seen.versions.items())
+
+
+STRATEGIES = frozenset({"single", "ddp", "fsdp"})
