@@ -54,9 +54,8 @@ class Handlers:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        for name in ("open", "show"):
-            setattr(self, name, quiet(getattr(self, name)))
 
+    @quiet
     def open(self, request: gr.Request) -> tuple[Any, str]:
         """The runs of `?runs=`, else the newest that make sense together."""
         rows = self.desk.rows()
@@ -65,6 +64,7 @@ class Handlers:
         choices = [(_label(row), row.id) for row in rows]
         return gr.Dropdown(choices=choices, value=chosen), self._html(chosen, rows)
 
+    @quiet
     def show(self, chosen: Sequence[str] | None) -> str:
         """The comparison of the chosen runs, or the sentence that says what is missing."""
         return self._html(list(chosen or []), self.desk.rows())

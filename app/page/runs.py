@@ -203,21 +203,21 @@ class Handlers:
         self.parts = parts
         self.desk = settings.desk
         self.token = settings.token
-        for name in ("open", "poll", "switch_log"):
-            setattr(self, name, quiet(getattr(self, name)))
-        self.stop = careful(self.stop)  # type: ignore[method-assign]
 
+    @quiet
     def open(self, request: gr.Request) -> dict[Component, Any]:
         """The run of `?run=`, else the newest; and the list."""
         run = self.desk.find(request.query_params.get("run"))
         run_id = run.id if run else ""
         return {self.parts.run: run_id, **self._changes(run_id, {}, CONSOLE)}
 
+    @quiet
     def poll(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """What changed since the browser last heard of it."""
         parts = self.parts
         return self._changes(data[parts.run], _read_seen(data[parts.seen]), data[parts.log_choice])
 
+    @quiet
     def switch_log(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """Another log, from near its end."""
         parts = self.parts
@@ -229,6 +229,7 @@ class Handlers:
         chunk = self._log(run, seen, data[parts.log_choice])
         return {parts.log: chunk, parts.seen: json.dumps(seen)}
 
+    @careful
     def stop(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """Leave the request; its supervisor sees to it, and the next poll shows it."""
         require_token(data[self.parts.token], self.token)

@@ -310,11 +310,8 @@ class Handlers:
         self.form = form
         self.panels = panels
         self.settings = settings
-        for name in ("open", "show_plan", "show_data"):
-            setattr(self, name, quiet(getattr(self, name)))
-        for name in ("show_preview", "start", "start_baseline"):
-            setattr(self, name, careful(getattr(self, name)))
 
+    @quiet
     def open(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """A fresh page: the library as it is now, the data, the plan, and a new request id."""
         values = self.form.values(data)
@@ -326,10 +323,12 @@ class Handlers:
             **self._plan_changes(values),
         }
 
+    @quiet
     def show_plan(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """The plan in words, the defaults as placeholders, the state of the baseline."""
         return self._plan_changes(self.form.values(data))
 
+    @quiet
     def show_data(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """What is in the chosen data, or the sentence that says why it cannot be used."""
         values = self.form.values(data)
@@ -338,6 +337,7 @@ class Handlers:
             self.form.folder: gr.Textbox(visible=values["source"] == "folder"),
         }
 
+    @careful
     def show_preview(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """Both files and the command, exactly as Start would use them."""
         settings, panels = self.settings, self.panels
@@ -350,10 +350,12 @@ class Handlers:
             panels.settings: settings_list(found),
         }
 
+    @careful
     def start(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """Start the run and go to its page; pressed twice it is one run."""
         return self._start(start, data)
 
+    @careful
     def start_baseline(self, data: dict[Component, Any]) -> dict[Component, Any]:
         """Start the baseline of what the form asks for."""
         return self._start(start_baseline, data)

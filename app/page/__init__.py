@@ -1,0 +1,16 @@
+"""The page: the only folder that imports gradio.
+
+server    address, port, password, and the guard in front
+site      all pages in one application
+train     three choices and one button
+runs      the list, and one run live
+compare   runs side by side
+frame     what every page has
+draw      HTML for what is read, not filled in
+"""
+
+from app.page.server import Server, open_server, serve
+from app.page.settings import PageSettings
+from app.page.site import build
+
+__all__ = ["PageSettings", "Server", "build", "open_server", "serve"]
