@@ -26,7 +26,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-ANY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104
+ANY_ADDRESS = frozenset({"0.0.0.0", "::"})
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 # Nothing is loaded from another host. Gradio compiles templates in the page (unsafe-eval) and

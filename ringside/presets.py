@@ -33,6 +33,10 @@ BUILT_IN, YOURS, TEAM = "built-in", "yours", "team"
 RENDERED_PROCESSES = 2
 
 _Text = Annotated[str, Meta(max_length=2000)]
+_Environment = Annotated[
+    dict[str, str],
+    Meta(extra_json_schema={"propertyNames": {"pattern": f"^({ENVIRONMENT_PATTERN.pattern})$"}}),
+]
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,7 +57,7 @@ class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     about: About
     accelerate: AccelerateSettings
     training: TrainingSettings = TrainingSettings()
-    environment: dict[str, str] = {}
+    environment: _Environment = {}
 
     def __post_init__(self) -> None:
         for name, value in self.environment.items():
@@ -234,7 +238,8 @@ def render(preset: Preset, num_processes: int | None = None) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of a preset file, for editors."""
-    return msgspec.json.schema(PresetFile)
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect, **msgspec.json.schema(PresetFile)}
 
 
 def _dotted(value: Any, prefix: str = "") -> Iterator[str]:

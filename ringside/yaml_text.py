@@ -110,7 +110,7 @@ def dump(value: Any) -> str:
     def key_plain(dumper: yaml.SafeDumper, mapping: dict[str, Any]) -> yaml.MappingNode:
         node = dumper.represent_mapping("tag:yaml.org,2002:map", mapping.items())
         for key, _ in node.value:
-            key.style = None
+            key.style = None if key.value.isidentifier() else '"'
         return node
 
     Quoting.add_representer(str, quoted)

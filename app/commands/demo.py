@@ -1,4 +1,4 @@
-"""`ringside demo`: one device, then DDP on all, at equal images per device, here and in the page."""
+"""The demo: one device, then DDP on all, at equal images per device, here and on the page."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ def draw_compare(page: gr.Blocks, settings: PageSettings) -> None:
     shown = block("comparison")
     handlers = Handlers(settings.desk)
     page.load(handlers.open, None, [runs, shown], api_name="open_compare", **QUICK)
-    runs.input(
-        handlers.show, runs, shown, trigger_mode="always_last", api_name="compare", **QUICK
-    )
+    runs.input(handlers.show, runs, shown, trigger_mode="always_last", api_name="compare", **QUICK)
     runs.input(
         None, runs, None, js=KEEP_ADDRESS, api_name="compare_address",
         api_visibility="private", queue=False,

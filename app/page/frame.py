@@ -35,7 +35,7 @@ QUICK: dict[str, Any] = {
 def draw_frame(settings: PageSettings, active: str) -> gr.Textbox:
     """The header with the entry `active` marked; returns the hidden field with the action token."""
     gr.Navbar(visible=False)
-    gr.HTML(header(active, machine_lines(settings.hardware)), elem_id="header", js_on_load=None)
+    block("header", header(active, machine_lines(settings.hardware)))
     # A page of another site cannot read it, so it cannot send it. See `app.guard`.
     return hidden("token", settings.token)
 
@@ -47,9 +47,7 @@ def hidden(elem_id: str, value: str | None = None) -> gr.Textbox:
 
 def block(elem_id: str, value: str = "", **details: Any) -> gr.HTML:
     """A place for finished HTML, without Gradio's own text style."""
-    return gr.HTML(
-        value, elem_id=elem_id, apply_default_css=False, js_on_load=None, **details
-    )
+    return gr.HTML(value, elem_id=elem_id, apply_default_css=False, js_on_load=None, **details)
 
 
 def careful(handler: Handler) -> Handler:
@@ -58,7 +56,7 @@ def careful(handler: Handler) -> Handler:
     @functools.wraps(handler)
     def wrapped(*args: Any) -> Any:
         try:
-            return handler(*args)
+            return handler(*args) or gr.skip()
         except RingsideError as error:
             gr.Warning(str(error), title="Ringside")
         except Exception as error:
@@ -75,7 +73,7 @@ def quiet(handler: Handler) -> Handler:
     @functools.wraps(handler)
     def wrapped(*args: Any) -> Any:
         try:
-            return handler(*args)
+            return handler(*args) or gr.skip()
         except RingsideError as error:
             log.info("%s: %s", handler.__name__, error)
         except Exception:

@@ -29,9 +29,10 @@ MIN_PASSWORD = 12
 
 # A page that comes back from the browser's memory would carry the request id of a run that was
 # started already; a fresh one asks for its own.
-HEAD = """<script>
-window.addEventListener('pageshow', (event) => { if (event.persisted) window.location.reload(); });
-</script>"""
+FRESH = (
+    "<script>window.addEventListener('pageshow', "
+    "(event) => { if (event.persisted) window.location.reload(); });</script>"
+)
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,8 @@ def launch_arguments(
         "prevent_thread_lock": True,
         "quiet": True,
         "theme": theme(),
-        "css_paths": STYLE,
-        "head": HEAD,
+        # Not through `css`: Gradio rewrites the selectors there and breaks `:has(a, b)`.
+        "head": f"<style>{STYLE.read_text(encoding='utf-8')}</style>{FRESH}",
         "app_kwargs": {"middleware": [Middleware(Guard, host=host)]},
     }
 

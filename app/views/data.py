@@ -36,7 +36,9 @@ def data_facts(text: str) -> DataFacts:
     """Open the data and look at a few pictures; raises DataError with one sentence."""
     spec = parse_data(text)
     # A folder may change between two looks, the built-in sources do not.
-    return _facts(open_data(spec)) if spec.path else _cached_facts(spec.source, spec.profile, spec.image_size)
+    if spec.path:
+        return _facts(open_data(spec))
+    return _cached_facts(spec.source, spec.profile, spec.image_size)
 
 
 @functools.lru_cache(maxsize=16)

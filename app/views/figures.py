@@ -21,6 +21,11 @@ def seconds(value: float | None) -> str:
     return f"{int(value) // 3600} h {int(value) % 3600 // 60:02d} m"
 
 
+def whole_seconds(value: float | None) -> str:
+    """An estimate, without false precision: `38 s`, `3 m 52 s`."""
+    return f"{value:.0f} s" if value is not None and value < 100 else seconds(value)
+
+
 def milliseconds(value: float | None) -> str:
     """`40.8 ms`; from a second on in seconds."""
     if value is None:

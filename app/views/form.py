@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from app.views import figures
 from ringside import yaml_text
 from ringside.compare import baseline_of
 from ringside.errors import RingsideError, SpecError
@@ -20,7 +19,7 @@ from ringside.presets import Library, Preset, accelerate_config
 from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir
 from ringside.sentences import plan_notes, plan_sentence
-from ringside.spec import RunSpec
+from ringside.spec import DataSpec, FsdpConfig, RunSpec
 from ringside.words import say
 
 Values = Mapping[str, Any]
@@ -77,9 +76,11 @@ def strategies(hardware: Hardware, library: Library | None = None) -> Strategies
     library = library or Library()
     main = main_presets(hardware)
     cards = {preset.name: _card(preset, hardware) for preset in library}
+    rest = (card for name, card in cards.items() if name not in main)
     return Strategies(
         main=tuple(cards[name] for name in main if name in cards),
-        more=tuple(card for name, card in cards.items() if name not in main),
+        # What cannot run here comes last.
+        more=tuple(sorted(rest, key=lambda card: (card.reason is not None, card.name != "single"))),
         faults=tuple(str(fault) for fault in library.faults),
     )
 
@@ -179,10 +180,9 @@ def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
     for key, source in spec.sources.items():
         part, _, name = key.rpartition(".")
         value = getattr(getattr(spec, part) if part else spec, name)
-        if source == "default" or isinstance(value, msgspec.Struct):
-            continue
-        shown = value.label if key == "data" else value
-        rows.append((key, figures.DASH if shown is None else str(shown), say(f"source.{source}")))
+        shown = value.label if isinstance(value, DataSpec) else value
+        if source != "default" and shown not in (None, ()) and not isinstance(shown, FsdpConfig):
+            rows.append((key, str(shown), say(f"source.{source}")))
     return rows
 
 

@@ -13,6 +13,8 @@ MAX_BYTES = 200_000
 MAX_LINE_BYTES = 50_000
 CONSOLE = "console"
 
+# Torch elastic writes `[default1]:` before each line of rank 1; ours say `[rank 1]` themselves.
+_ELASTIC = re.compile(r"^\[default(\d+)\]:(\[rank \d+\])?", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -50,13 +52,18 @@ def read_log(run: RunDir, key: str, offset: int | None) -> LogChunk:
         end = len(data)
     if start and reset:
         data = data[data.find(b"\n") + 1 : end]
-    return LogChunk(fold_returns(data[:end].decode(errors="replace")), start + end, reset)
+    text = fold_returns(data[:end].decode(errors="replace"))
+    return LogChunk(_ELASTIC.sub(_rank_in_front, text), start + end, reset)
 
 
 def fold_returns(text: str) -> str:
     """Only the last state of a line that a progress bar drew over and over, without colours."""
     lines = text.replace("\r\n", "\n").split("\n")
     return _ESCAPES.sub("", "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines))
+
+
+def _rank_in_front(match: re.Match[str]) -> str:
+    return match[2] or f"[{say('log.rank', rank=match[1])}] "
 
 
 def _rank_folders(run: RunDir) -> dict[int, Path]:

@@ -12,7 +12,7 @@ from ringside.events import WindowTimed
 from ringside.run import EpochRow, RunRecord, require_spec
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import Observed
-from ringside.words import say
+from ringside.words import catalogue, say
 
 MAX_POINTS = 1000
 SLOW_DATA_RATIO = 0.1
@@ -77,6 +77,7 @@ class RunView:
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     setup: tuple[tuple[str, str], ...]
+    baseline_id: str | None
 
     @property
     def stoppable(self) -> bool:
@@ -102,6 +103,7 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         warnings=tuple(w.message for w in record.warnings if w.code != "data"),
         notes=tuple(w.message for w in record.warnings if w.code == "data"),
         setup=tuple(_setup(record)),
+        baseline_id=gain.baseline_id,
     )
 
 
@@ -112,10 +114,7 @@ def progress(record: RunRecord) -> str:
         return say("run.epochs_done", n=len(record.epochs), total=total)
     if record.epoch:
         return say("run.epoch_of", n=record.epoch, total=total)
-    return say(f"phase.{record.phase}") if record.phase in PHASES else say("phase.waiting")
-
-
-PHASES = frozenset({"data", "setup", "compile", "train", "evaluate", "save"})
+    return _word("phase", record.phase or "waiting")
 
 
 def sign_of_life(record: RunRecord, now: float) -> str:
@@ -131,7 +130,7 @@ def with_time_left(view: RunView, record: RunRecord, now: float) -> RunView:
     if record.final:
         tile = Tile(figures.seconds(_total_time_s(record)), say("tile.total"))
     else:
-        tile = Tile(figures.seconds(record.time_left_s(now)), say("tile.left"))
+        tile = Tile(figures.whole_seconds(record.time_left_s(now)), say("tile.left"))
     return replace(view, tiles=(*view.tiles, tile))
 
 
@@ -166,6 +165,8 @@ def _rate_tile(record: RunRecord) -> Tile:
 
 
 def _speedup_tile(gain: SpeedUp) -> Tile:
+    if gain.value is None and gain.baseline_id and gain.samples_per_s is None:
+        return Tile(figures.DASH, say("tile.speedup_warm_up"))
     if gain.value is None:
         return Tile(figures.DASH, say("tile.no_speedup", reason=gain.reason or ""))
     tone = "good" if gain.value >= 1.05 else "bad" if gain.value < 1 else "plain"
@@ -292,20 +293,20 @@ def _setup(record: RunRecord) -> Iterator[tuple[str, str]]:
 
 
 def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
-    yield (
-        say("setup.really"),
-        say(
-            "setup.really_value",
-            processes=seen.num_processes,
-            strategy=say(f"strategy.{seen.strategy}") if seen.strategy in STRATEGIES else seen.strategy,
-            precision=say(f"precision.{seen.mixed_precision}"),
-            backend=seen.backend or figures.DASH,
-            device=seen.device_name,
-        ),
+    really = say(
+        "setup.really_value",
+        processes=seen.num_processes,
+        strategy=_word("strategy", seen.strategy),
+        precision=_word("precision", seen.mixed_precision),
+        backend=seen.backend or figures.DASH,
+        device=seen.device_name,
     )
+    yield say("setup.really"), really
     yield say("setup.parameters"), figures.count(seen.num_parameters)
     yield say("setup.bytes"), figures.size(seen.reduced_bytes_per_step)
     yield say("setup.versions"), " · ".join(f"{k} {v}" for k, v in seen.versions.items())
 
 
-STRATEGIES = frozenset({"single", "ddp", "fsdp"})
+def _word(section: str, key: str) -> str:
+    """The word for a name that comes from a run; a name without one stands for itself."""
+    return catalogue().get(f"{section}.{key}", key)

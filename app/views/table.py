@@ -47,6 +47,7 @@ class Chart:
     """Bars with one meaning and one colour."""
 
     title: str
+    aside: str
     colour: str
     bars: tuple[Bar, ...]
 
@@ -151,4 +152,4 @@ def _charts(runs: Sequence[ComparedRun]) -> Iterator[Chart]:
             Bar(short_name(run.id), text(value), None if value is None else value / longest)
             for run, value in zip(runs, values, strict=True)
         )
-        yield Chart(say(key), colour, tuple(bars))
+        yield Chart(say(key), say(f"{key}_aside"), colour, tuple(bars))

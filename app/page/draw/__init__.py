@@ -64,7 +64,7 @@ def badge(state: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
-    """A table of cells that are HTML already; the first `left` columns are words, the rest numbers."""
+    """A table of cells that are HTML already; the first `left` columns are words."""
 
     def line(cells: Sequence[str], tag: str) -> str:
         classes = ("l" if i < left else "r" for i in range(len(cells)))

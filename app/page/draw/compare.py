@@ -33,12 +33,12 @@ def _cell(row: Row, name: str) -> str:
 
 
 def _chart(chart: Chart) -> str:
+    colour = f"rs-c-{chart.colour}"
     lines = "".join(
         f"<span>{escape(bar.label)}</span>"
-        f'<div class="rs-track"><i class="rs-c-{chart.colour}" style="width:{(bar.share or 0):.2%}">'
-        f"</i></div><b>{escape(bar.text)}</b>"
+        f'<div class="rs-track"><i class="{colour}" style="width:{bar.share or 0:.2%}"></i></div>'
+        f"<b>{escape(bar.text)}</b>"
         for bar in chart.bars
     )
-    return (
-        f'<figure class="rs-card">{heading(chart.title)}<div class="rs-bars">{lines}</div></figure>'
-    )
+    head = heading(chart.title, chart.aside)
+    return f'<figure class="rs-card">{head}<div class="rs-bars">{lines}</div></figure>'

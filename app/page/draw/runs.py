@@ -17,6 +17,9 @@ LIST_COLUMNS = ("run", "state", "preset", "model", "data", "started", "epochs")
 def run_head(view: RunView, sign_of_life: str) -> str:
     """Name, state and the line under it."""
     facts = "".join(f"<span>{escape(fact)}</span>" for fact in (*view.facts, sign_of_life))
+    if view.baseline_id:
+        address = f"compare?runs={escape(view.baseline_id)},{escape(view.id)}"
+        facts += f'<span><a href="{address}">{escape(say("runs.compare"))}</a></span>'
     return (
         f'<div class="rs-head"><h1>{escape(view.name)}</h1>{badge(view.state)}'
         f'<div class="rs-line">{facts}</div></div>'
@@ -52,7 +55,8 @@ def step_card(step: Step | None) -> str:
         for part in step.parts
     )
     legend = "".join(
-        f'<span><i class="rs-c-{part.key}"></i>{escape(part.label)} <b>{escape(part.time)}</b></span>'
+        f'<span><i class="rs-c-{part.key}"></i>{escape(part.label)} '
+        f"<b>{escape(part.time)}</b></span>"
         for part in step.parts
     )
     return (
@@ -81,9 +85,7 @@ def ending_card(ending: Ending | None) -> str:
 def remarks(view: RunView) -> str:
     """Warnings and notes of the run; empty without any."""
     parts = (("run.warnings", view.warnings), ("run.notes", view.notes))
-    return "".join(
-        f"{heading(say(key))}{items(texts)}" for key, texts in parts if texts
-    )
+    return "".join(f"{heading(say(key))}{items(texts)}" for key, texts in parts if texts)
 
 
 def setup_card(view: RunView) -> str:

@@ -13,7 +13,7 @@ from ringside.words import say
 
 
 def strategy_cards(choices: Strategies, chosen: str) -> str:
-    """Radio buttons that look like cards, so that keyboard and screen reader work as they should."""
+    """Radio buttons that look like cards, so keyboard and screen reader work as they should."""
     more = ""
     if choices.more:
         # Open from the start when the chosen card would be out of sight.

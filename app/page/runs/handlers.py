@@ -1,0 +1,204 @@
+"""What the Runs page does: it polls, and gets only what it does not hold yet."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+import pandas as pd
+from gradio.components import Component
+
+from app.guard import require_token
+from app.page.draw.runs import (
+    empty_list,
+    ending_card,
+    epoch_table,
+    remarks,
+    run_head,
+    run_list,
+    setup_card,
+    step_card,
+    tiles,
+)
+from app.page.frame import careful, changed, quiet
+from app.page.settings import PageSettings
+from app.views.logs import CONSOLE, log_choices, read_log
+from app.views.run import Point, RunView
+from ringside.launch.stop import request_stop
+from ringside.rundir import RunDir
+from ringside.words import say
+
+Changes = dict[Component, Any]
+
+SERIES = {
+    "loss": ("curve.train_loss", "curve.val_loss"),
+    "scores": ("curve.auc", "curve.f1"),
+}
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The components of the page. What `seen` holds comes back with every poll.
+
+    `seen` says which parts the browser has, so an answer that was lost on the way is sent again;
+    a server that kept this itself would believe it had been read.
+    """
+
+    token: gr.Textbox
+    run: gr.Textbox
+    seen: gr.Textbox
+    live: gr.Column
+    head: gr.HTML
+    stop: gr.Button
+    tiles: gr.HTML
+    ending: gr.HTML
+    epochs: gr.HTML
+    step: gr.HTML
+    log_choice: gr.Dropdown
+    log: gr.HTML
+    loss: gr.LinePlot
+    scores: gr.LinePlot
+    remarks: gr.HTML
+    setup: gr.HTML
+    list: gr.HTML
+
+
+def points_frame(points: Iterable[Point], series: Iterable[str]) -> pd.DataFrame:
+    """Points as a native plot wants them.
+
+    The plot fixes axes and colours when it first sees data, so an empty one needs the types, and a
+    point without a value for every series.
+    """
+    seeds = [(0.0, float("nan"), name) for name in series]
+    frame = pd.DataFrame([*seeds, *points], columns=["epoch", "value", "series"])
+    return frame.astype({"epoch": float, "value": float, "series": str})
+
+
+class Handlers:
+    """What the page does. Everything polled goes through `_changes`."""
+
+    def __init__(self, parts: Parts, settings: PageSettings) -> None:
+        self.parts = parts
+        self.desk = settings.desk
+        self.token = settings.token
+        self.series = {name: [say(key) for key in keys] for name, keys in SERIES.items()}
+
+    @quiet
+    def open(self, request: gr.Request) -> Changes:
+        """The run of `?run=`, else the newest; and the list."""
+        run = self.desk.find(request.query_params.get("run"))
+        run_id = run.id if run else ""
+        return {self.parts.run: run_id, **self._changes(run_id, {}, CONSOLE)}
+
+    @quiet
+    def poll(self, data: Changes) -> Changes:
+        """What changed since the browser last heard of it."""
+        parts = self.parts
+        return self._changes(data[parts.run], _read_seen(data[parts.seen]), data[parts.log_choice])
+
+    @quiet
+    def switch_log(self, data: Changes) -> Changes:
+        """Another log, from near its end."""
+        parts = self.parts
+        run = self.desk.find(data[parts.run])
+        if run is None:
+            return {}
+        seen = _read_seen(data[parts.seen])
+        seen.pop("log", None)
+        chunk = self._log(run, seen, data[parts.log_choice])
+        return {parts.log: chunk, parts.seen: json.dumps(seen)}
+
+    @careful
+    def stop(self, data: Changes) -> Changes:
+        """Leave the request; its supervisor sees to it, and the next poll shows it."""
+        require_token(data[self.parts.token], self.token)
+        run = self.desk.find(data[self.parts.run])
+        if run is not None:
+            request_stop(run)
+        return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
+
+    def _changes(self, run_id: str, seen: dict[str, Any], log_key: str) -> Changes:
+        rows = self.desk.rows()
+        values: dict[str, Any] = {"list": run_list(rows, run_id) if rows else empty_list()}
+        plots: dict[str, Any] = {}
+        if run_id:
+            view, sign_of_life = self.desk.look(run_id)
+            values |= _texts(view, sign_of_life)
+            plots = {"loss": view.loss_points, "scores": view.score_points}
+        new = changed({**values, **plots}, seen)
+        seen |= {name: digest for name, (_, digest) in new.items()}
+        found = {
+            getattr(self.parts, name): points_frame(value, self.series[name])
+            if name in plots
+            else value
+            for name, (value, _) in new.items()
+        }
+        if run_id:
+            found |= self._run_changes(view, seen, log_key)
+        return {**found, self.parts.seen: json.dumps(seen)}
+
+    def _run_changes(self, view: RunView, seen: dict[str, Any], log_key: str) -> Changes:
+        """What is more than text: the button, the logs to choose from, the log."""
+        parts, run = self.parts, RunDir(self.desk.root / view.id)
+        choices = log_choices(run)
+        new = changed({"stop": view.state, "log_choice": choices, "live": True}, seen)
+        seen |= {name: digest for name, (_, digest) in new.items()}
+        updates = {
+            "stop": _stop_button(view),
+            "log_choice": gr.Dropdown(choices=choices),
+            "live": gr.Column(visible=True),
+        }
+        found = {getattr(parts, name): updates[name] for name in new}
+        chunk = self._log(run, seen, log_key)
+        if chunk:
+            found[parts.log] = chunk
+        return found
+
+    def _log(self, run: RunDir, seen: dict[str, Any], key: str) -> dict[str, Any] | None:
+        """New text of the log, noting in `seen` how far the browser is then; None without any."""
+        shown, offset = _read_offset(seen.get("log"))
+        chunk = read_log(run, key, offset if shown == key else None)
+        seen["log"] = [key, chunk.offset]
+        if not chunk.text and shown == key:
+            return None
+        return {"text": chunk.text, "reset": chunk.reset, "offset": chunk.offset}
+
+
+def _texts(view: RunView, sign_of_life: str) -> dict[str, str]:
+    return {
+        "head": run_head(view, sign_of_life),
+        "tiles": tiles(view.tiles),
+        "ending": ending_card(view.ending),
+        "epochs": epoch_table(view),
+        "step": step_card(view.step),
+        "remarks": remarks(view),
+        "setup": setup_card(view),
+    }
+
+
+def _stop_button(view: RunView) -> gr.Button:
+    stopping = view.state == "stopping"
+    return gr.Button(
+        say("runs.stopping" if stopping else "runs.stop"),
+        visible=view.stoppable or stopping,
+        interactive=not stopping,
+    )
+
+
+def _read_seen(text: str | None) -> dict[str, Any]:
+    """What the browser has; anything unreadable means: nothing, send all."""
+    try:
+        seen = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return seen if isinstance(seen, dict) else {}
+
+
+def _read_offset(value: Any) -> tuple[str | None, int | None]:
+    match value:
+        case [str(key), int(offset)] if offset >= 0:
+            return key, offset
+    return None, None

@@ -1,0 +1,151 @@
+"""The fields of the launch form: drawn here, and read by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from app.page.draw import heading
+from app.page.draw.train import strategy_cards
+from app.page.frame import block
+from app.page.settings import PageSettings
+from app.views.data import source_choices
+from app.views.form import main_presets, strategies
+from ringside.models import SUGGESTED, model_names
+from ringside.words import say
+
+DEFAULT_MODEL = "resnet50"
+DEFAULT_EPOCHS = 3
+
+# The chosen card is the component's value. The cards come from the server, the choice is made here.
+CHOOSE_CARD = """
+const show = () => element.querySelectorAll('input[name=strategy]').forEach(
+  (input) => { input.checked = input.value === props.value; });
+element.addEventListener('change', (event) => {
+  if (event.target.name !== 'strategy') return;
+  props.value = event.target.value;
+  trigger('change');
+});
+watch(['value', 'cards'], show);
+show();
+"""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields; the attribute's name is the name of the value."""
+
+    source: gr.Dropdown
+    folder: gr.Textbox
+    preset: gr.HTML
+    model: gr.Dropdown
+    epochs: gr.Number
+    batch: gr.Number
+    processes: gr.Number
+    image_size: gr.Number
+    seed: gr.Number
+    learning_rate: gr.Number
+    keep_global_batch: gr.Checkbox
+    overrides: gr.Textbox
+    request_id: gr.Textbox
+
+    def components(self) -> dict[str, Component]:
+        """Every field by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def defaults(self) -> dict[str, Any]:
+        """What a fresh form holds; the browser would send 0 for a number that is empty."""
+        return {name: component.value for name, component in self.components().items()}
+
+    def values(self, data: Mapping[Component, Any]) -> dict[str, Any]:
+        """What a handler got, by the name of the field."""
+        return {name: data[component] for name, component in self.components().items()}
+
+
+def field(kind: type[Component], name: str, **details: Any) -> Any:
+    """An input with the label and the help text of its name."""
+    return kind(
+        label=say(f"field.{name}"),
+        info=say(f"help.{name}"),
+        elem_id=f"field-{name.replace('_', '-')}",
+        **details,
+    )
+
+
+def draw_data() -> tuple[dict[str, Component], gr.HTML]:
+    """The first choice, with a place for what is in the data."""
+    with gr.Column(elem_classes="rs-card", elem_id="data-card"):
+        block("data-heading", heading(say("train.data")))
+        choices = source_choices()
+        source = field(
+            gr.Dropdown,
+            "source",
+            choices=choices,
+            value=choices[0][1],
+            allow_custom_value=True,
+        )
+        folder = field(gr.Textbox, "folder", visible=False, max_lines=1, placeholder="/data/photos")
+        return {"source": source, "folder": folder}, block("data-facts")
+
+
+def draw_strategies(settings: PageSettings) -> gr.HTML:
+    """The second choice: one card a preset."""
+    with gr.Column(elem_classes="rs-card", elem_id="strategy-card"):
+        block("strategy-heading", heading(say("train.strategy")))
+        first = main_presets(settings.hardware)[0]
+        return gr.HTML(
+            first,
+            label=say("field.preset"),
+            html_template="${cards}",
+            cards=strategy_cards(strategies(settings.hardware), first),
+            js_on_load=CHOOSE_CARD,
+            apply_default_css=False,
+            elem_id="field-preset",
+        )
+
+
+def draw_run() -> dict[str, Component]:
+    """The third choice, and what has a good default folded away."""
+    block("run-heading", heading(say("train.run")))
+    known = sorted(model_names() - set(SUGGESTED))
+    model = field(
+        gr.Dropdown,
+        "model",
+        choices=[*SUGGESTED, *known],
+        value=DEFAULT_MODEL,
+        allow_custom_value=True,
+    )
+    with gr.Row(elem_classes="rs-row"):
+        numbers = {
+            "epochs": _number("epochs", value=DEFAULT_EPOCHS),
+            "batch": _number("batch"),
+            "processes": _number("processes"),
+        }
+    with gr.Accordion(say("train.advanced"), open=False, elem_id="advanced"):
+        with gr.Row(elem_classes="rs-row"):
+            numbers["image_size"] = _number("image_size")
+            numbers["seed"] = _number("seed")
+        numbers["learning_rate"] = field(
+            gr.Number, "learning_rate", value=None, placeholder=say("train.auto"), min_width=100
+        )
+        keep = field(gr.Checkbox, "keep_global_batch", value=False)
+        overrides = field(
+            gr.Textbox, "overrides", lines=2, placeholder="optimizer=sgd\nwarmup_epochs=1"
+        )
+    return {"model": model, **numbers, "keep_global_batch": keep, "overrides": overrides}
+
+
+def _number(name: str, value: int | None = None) -> gr.Number:
+    number: gr.Number = field(
+        gr.Number,
+        name,
+        value=value,
+        precision=0,
+        placeholder=say("train.auto"),
+        min_width=100,
+    )
+    return number

@@ -1,0 +1,171 @@
+"""What the Train page does; every handler takes the values by component and returns changes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from app.guard import require_token
+from app.page.draw.train import (
+    baseline_panel,
+    data_panel,
+    plan_panel,
+    settings_list,
+    strategy_cards,
+)
+from app.page.frame import careful, quiet
+from app.page.settings import PageSettings
+from app.page.train.form import Form
+from app.views.data import data_facts
+from app.views.form import (
+    Plan,
+    data_text,
+    plan,
+    preview,
+    start,
+    start_baseline,
+    strategies,
+)
+from ringside.errors import RingsideError
+from ringside.hardware import Hardware
+from ringside.rundir import RunDir
+from ringside.spec import RunSpec
+
+Changes = dict[Component, Any]
+Starter = Callable[[Mapping[str, Any], Hardware, Path], RunDir]
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Everything that is shown and not filled in, and the buttons."""
+
+    data: gr.HTML
+    plan: gr.HTML
+    start: gr.Button
+    preview: gr.Button
+    baseline_box: gr.Column
+    baseline: gr.HTML
+    baseline_start: gr.Button
+    preview_box: gr.Column
+    command: gr.Code
+    preset_file: gr.Code
+    accelerate_file: gr.Code
+    settings: gr.HTML
+    token: gr.Textbox
+    go: gr.Textbox
+
+
+class Handlers:
+    """What the page does; every method takes the values by component and returns changes."""
+
+    def __init__(self, form: Form, panels: Panels, settings: PageSettings) -> None:
+        self.form = form
+        self.panels = panels
+        self.settings = settings
+
+    @quiet
+    def open(self) -> Changes:
+        """A fresh page: the library as it is now, the data, the plan, and a new request id."""
+        values = self.form.defaults()
+        cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
+        return {
+            self.form.preset: gr.HTML(cards=cards),
+            self.form.request_id: uuid.uuid4().hex,
+            self.panels.data: _data_html(values),
+            **self._plan_changes(values, empty=True),
+        }
+
+    @quiet
+    def show_plan(self, data: Changes) -> Changes:
+        """The plan in words, the defaults as placeholders, the state of the baseline."""
+        return self._plan_changes(self.form.values(data))
+
+    @quiet
+    def show_data(self, data: Changes) -> Changes:
+        """What is in the chosen data, or the sentence that says why it cannot be used."""
+        values = self.form.values(data)
+        return {
+            self.panels.data: _data_html(values),
+            self.form.folder: gr.Textbox(visible=values["source"] == "folder"),
+        }
+
+    @careful
+    def show_preview(self, data: Changes) -> Changes:
+        """Both files and the command, exactly as Start would use them."""
+        settings, panels = self.settings, self.panels
+        found = preview(self.form.values(data), settings.hardware, settings.runs_root)
+        return {
+            panels.preview_box: gr.Column(visible=True),
+            panels.command: found.command,
+            panels.preset_file: found.preset_yaml,
+            panels.accelerate_file: found.accelerate_yaml,
+            panels.settings: settings_list(found),
+        }
+
+    @careful
+    def start(self, data: Changes) -> Changes:
+        """Start the run and go to its page; pressed twice it is one run."""
+        return self._start(start, data)
+
+    @careful
+    def start_baseline(self, data: Changes) -> Changes:
+        """Start the baseline of what the form asks for."""
+        return self._start(start_baseline, data)
+
+    def _start(self, starter: Starter, data: Changes) -> Changes:
+        require_token(data[self.panels.token], self.settings.token)
+        run = starter(self.form.values(data), self.settings.hardware, self.settings.runs_root)
+        return {self.panels.go: run.id}
+
+    def _plan_changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
+        found, panels = plan(values, self.settings.hardware), self.panels
+        can_start = found.spec is not None
+        return {
+            panels.plan: plan_panel(found),
+            panels.start: gr.Button(interactive=can_start),
+            panels.preview: gr.Button(interactive=can_start),
+            **self._baseline_changes(found),
+            **(self._placeholders(found.spec, empty) if found.spec else {}),
+        }
+
+    def _baseline_changes(self, found: Plan) -> Changes:
+        panels = self.panels
+        if found.spec is None:
+            return {panels.baseline_box: gr.Column(visible=False)}
+        state = self.settings.desk.baseline_state(found.spec)
+        return {
+            panels.baseline_box: gr.Column(visible=True),
+            panels.baseline: baseline_panel(state),
+            panels.baseline_start: gr.Button(visible=state.kind == "none"),
+        }
+
+    def _placeholders(self, spec: RunSpec, empty: bool) -> Changes:
+        """A field that is empty shows the value that it stands for; `empty` makes it so."""
+        asked = spec.global_batch
+        if not spec.keeps_global_batch:
+            asked //= spec.training.accumulation_steps
+        form = self.form
+        shown: Changes = {
+            form.batch: asked,
+            form.processes: spec.num_processes,
+            form.image_size: spec.data.image_size,
+        }
+        if empty:
+            shown |= {form.seed: spec.seed, form.learning_rate: spec.training.learning_rate}
+        content = {"value": None} if empty else {}
+        return {number: gr.Number(placeholder=str(v), **content) for number, v in shown.items()}
+
+
+def _data_html(values: Mapping[str, Any]) -> str:
+    try:
+        return data_panel(data_facts(data_text(values)))
+    except RingsideError as error:
+        # An empty path is no mistake yet.
+        is_empty = values["source"] == "folder" and not values["folder"]
+        return data_panel(None, "" if is_empty else str(error))

@@ -1,0 +1,51 @@
+"""Writes what the documents take from the code: the schema of preset files, the table of presets.
+
+    python docs/generate.py
+
+The table stands in README.md between two markers; a README without them is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ringside.presets import BUILT_IN, Library, json_schema
+from ringside.rundir import write_atomic
+
+DOCS = Path(__file__).resolve().parent
+SCHEMA, README = DOCS / "preset.schema.json", DOCS.parent / "README.md"
+BEGIN, END = "<!-- presets:begin -->", "<!-- presets:end -->"
+
+
+def schema_text() -> str:
+    """JSON Schema of a preset file, for editors."""
+    return json.dumps(json_schema(), indent=2) + "\n"
+
+
+def preset_table() -> str:
+    """The built-in presets as a Markdown table."""
+    rows = ["| preset | what it does | when | devices |", "| --- | --- | --- | --- |"]
+    for preset in Library():
+        if preset.origin == BUILT_IN:
+            about = preset.about
+            cells = (f"`{preset.name}`", about.why, about.when, ", ".join(about.devices))
+            rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def with_table(text: str) -> str:
+    """The README's text with the current table between its markers."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{preset_table()}\n{END}{after}" if begin and end else text
+
+
+def main() -> None:
+    """Write both."""
+    write_atomic(SCHEMA, schema_text().encode())
+    write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,449 @@
+"""The `ringside` command: what it prints, what scripts rely on, and how it says no."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import cli
+from ringside.run import RunDir, fold_run
+
+CLONE = Path(cli.__file__).parents[1]
+BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
+
+FLAGS = {
+    "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
+    "--processes --seed --set",
+    "watch": "",
+    "list": "--json --limit",
+    "show": "--json",
+    "stop": "--after-epoch",
+    "compare": "--json",
+    "ui": "--host --open --port",
+    "demo": "--epochs --once --port",
+    "presets list": "--json",
+    "presets show": "--json",
+    "presets render": "--check --processes",
+    "presets check": "",
+    "presets import": "--name",
+    "presets export": "",
+    "data make": "--num-images --profile --seed --workers",
+}
+
+LIST_KEYS = {"id", "state", "preset", "data", "started"}
+SHOW_KEYS = {
+    "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
+    "speedup_details", "baseline", "best_checkpoint", "failure", "warnings", "total_time_s", "exit",
+}  # fmt: skip
+PRESET_KEYS = {"name", "title", "devices", "origin"}
+
+
+@pytest.fixture
+def ringside(capsys):
+    """Run the command in this process: `ringside("list", "--json")` -> (exit code, out, err)."""
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(argv))
+        out, err = capsys.readouterr()
+        return left.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def story(make_spec, write_run):
+    """One device, then DDP on four at the same images per device: 3.08 times as fast."""
+    base = write_run(make_spec("single"), BASE)
+    return base, write_run(make_spec("ddp", num_processes=4), RUN, step_s=0.13, auc_macro=0.77)
+
+
+# --- what scripts rely on ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_the_flags_are_those_that_people_have_in_their_scripts(ringside, command):
+    code, out, _ = ringside(*command.split(), "--help")
+    assert code == 0
+    assert set(re.findall(r"^\s+(--[a-z-]+)", out, re.MULTILINE)) - {"--help"} == set(
+        FLAGS[command].split()
+    )
+
+
+@pytest.mark.parametrize("group", ["", "presets", "data"])
+def test_the_commands_are_those_that_people_know(ringside, group):
+    _, out, _ = ringside(*group.split(), "--help")
+    found = set(re.findall(r"^  ([a-z]+)  ", out.partition("Commands:")[2], re.MULTILINE))
+    names = {command.removeprefix(group).split()[0] for command in FLAGS if group in command}
+    assert found == names
+
+
+def documented(heading: str) -> set[str]:
+    """The keys of a table of docs/cli-json.md."""
+    text = (CLONE / "docs" / "cli-json.md").read_text()
+    section = text.partition(f"## `{heading}`")[2].partition("\n## ")[0]
+    return set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+
+
+def test_list_as_json(ringside, story):
+    code, out, _ = ringside("list", "--json")
+    runs = json.loads(out)
+    assert code == 0
+    assert [run["id"] for run in runs] == [RUN, BASE]
+    assert set(runs[0]) == LIST_KEYS == documented("ringside list --json")
+    assert runs[0] | {"started": None} == {
+        "id": RUN, "state": "completed", "preset": "ddp", "data": "emoji", "started": None,
+    }  # fmt: skip
+    assert len(json.loads(ringside("list", "--json", "--limit", "1")[1])) == 1
+
+
+def test_show_as_json(ringside, story):
+    code, out, _ = ringside("show", "swift", "--json")
+    run = json.loads(out)
+    assert code == 0
+    assert set(run) == SHOW_KEYS == documented("ringside show RUN --json")
+    assert run["speedup"] == pytest.approx(3.0769, abs=1e-4)
+    assert run["baseline"] == BASE
+    assert run["requested"]["global_batch"] == 256
+    assert run["observed"]["num_processes"] == 4
+    assert run["data"]["fingerprint"] == "abc"
+    assert [epoch["auc_macro"] for epoch in run["epochs"]] == [0.77] * 3
+    assert run["exit"]["state"] == "completed"
+    text = (CLONE / "docs" / "cli-json.md").read_text()
+    named = re.findall(r"`(\w+)`", re.search(r"\| `epochs` \|.*", text)[0])[1:]
+    assert set(named) <= set(run["epochs"][0])
+
+
+def test_show_as_json_before_anything_happened(ringside, story):
+    base, _ = story
+    for path in (base.events, base.exit, base.spec):
+        path.unlink()
+    run = json.loads(ringside("show", BASE, "--json")[1])
+    assert set(run) == SHOW_KEYS
+    missing = {"preset", "requested", "observed", "data", "speedup", "failure", "exit"}
+    assert {key for key in run if run[key] is None} >= missing
+
+
+def test_presets_as_json(ringside):
+    code, out, _ = ringside("presets", "list", "--json")
+    rows = json.loads(out)
+    assert code == 0
+    assert set(rows[0]) == PRESET_KEYS == documented("ringside presets list --json")
+    assert (rows[0]["name"], rows[0]["origin"]) == ("single", "built-in")
+    assert {row["name"]: row["devices"] for row in rows}["ddp_fp16"] == ["cuda"]
+    shown = json.loads(ringside("presets", "show", "ddp_accum4", "--json")[1])
+    assert shown["training"]["accumulation_steps"] == 4
+
+
+def test_compare_as_json(ringside, story):
+    first, second = json.loads(ringside("compare", "calm", "swift", "--json")[1])["runs"]
+    assert first["speedup"]["reason"] == "this is a baseline"
+    assert second["speedup"]["scaling"] == "weak"
+    assert second["auc_delta"] == pytest.approx(-0.03)
+
+
+# --- what people read -------------------------------------------------------------------------
+
+
+def test_list_for_people(ringside, story, root):
+    code, out, err = ringside("list")
+    assert code == 0
+    assert [line.split()[:3] for line in out.splitlines()] == [
+        [RUN, "completed", "ddp"], [BASE, "completed", "single"],
+    ]  # fmt: skip
+    assert str(root) in err
+
+
+def test_the_first_list_says_how_to_start(ringside):
+    code, out, err = ringside("list")
+    assert (code, out) == (0, "")
+    assert "ringside run single" in err
+
+
+def test_one_bad_run_does_not_hide_the_others(ringside, story):
+    _, run = story
+    run.spec.write_text('{"preset": "ddp", "global_batch": 7}')
+    assert BASE in ringside("list")[1]
+
+
+def test_show_for_people(ringside, story):
+    code, out, _ = ringside("show", "swift-hare")
+    assert code == 0
+    assert "4 processes on CPU" in out
+    assert "3.08x (weak scaling)" in out
+    assert "0.770" in out
+
+
+def test_compare_for_people_in_a_pipe(ringside, story):
+    """Twelve columns, and none may be cut because a pipe has no width."""
+    _, out, _ = ringside("compare", "calm", "swift")
+    header, first, second = out.splitlines()[:3]
+    assert header.split()[:5] == ["run", "preset", "processes", "precision", "epoch"]
+    assert header.rstrip().endswith("device-hours")
+    assert "–" in first
+    assert [part for part in ("swift-hare", "3.08x", "77 %", "-0.0300") if part not in second] == []
+    assert "this is a baseline" in out
+
+
+def test_text_in_brackets_is_shown_as_it_is(ringside, root, make_spec, write_run):
+    """Errors of torch are full of brackets and colons, which rich would take for styles."""
+    run = write_run(make_spec("ddp"), RUN, state="failed")
+    sentence = "[rank1]: expected [3, 224] [/b] :warning: but got [bold]"
+    error = {"rank": 1, "t": 5, "sentence": sentence}
+    (run.path / "ranks").mkdir()
+    (run.path / "ranks" / "rank1.error.json").write_text(json.dumps(error))
+    code, out, _ = ringside("show", "last")
+    assert code == 0
+    assert sentence in out
+
+
+def test_presets_for_people(ringside):
+    _, out, _ = ringside("presets", "list")
+    assert out.splitlines()[0].split()[0] == "single"
+    _, out, _ = ringside("presets", "show", "ddp")
+    assert [word for word in ("why ", "when ", "limits ", "MULTI_GPU") if word not in out] == []
+
+
+def test_a_preset_is_printed_as_the_launcher_takes_it(ringside):
+    import yaml
+
+    code, out, _ = ringside("presets", "render", "ddp", "--processes", "4")
+    assert code == 0
+    assert yaml.safe_load(out)["num_processes"] == 4
+    assert ringside("presets", "render", "--check") == (0, "all rendered files are current\n", "")
+    assert ringside("presets", "render", "single", "--processes", "2")[0] == 2
+
+
+def test_a_preset_goes_from_one_library_to_another(ringside, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert ringside("presets", "export", "ddp_bf16")[0] == 0
+    sent = tmp_path / "ddp_bf16.yaml"
+    code, out, _ = ringside("presets", "check", str(sent))
+    assert code == 0
+    assert "fine" in out
+    code, _, err = ringside("presets", "import", str(sent))
+    assert code == 2
+    assert "exists already" in err
+    assert ringside("presets", "import", str(sent), "--name", "ours")[0] == 0
+    assert "yours" in ringside("presets", "show", "ours")[1]
+    assert ringside("presets", "export", "ours", "again.yaml")[0] == 0
+    assert (tmp_path / "again.yaml").read_bytes() == sent.read_bytes()
+
+
+def test_a_broken_preset_of_the_team_is_named_beside_the_list(ringside, tmp_path, monkeypatch):
+    (tmp_path / "bad.yaml").write_text("about: [")
+    monkeypatch.setenv("RINGSIDE_LIBRARY", str(tmp_path))
+    code, out, err = ringside("presets", "list", "--json")
+    assert code == 0
+    assert json.loads(out)
+    assert "left out: bad.yaml, line 1" in err
+
+
+# --- running ----------------------------------------------------------------------------------
+
+
+def test_a_dry_run_shows_all_and_starts_nothing(ringside, root):
+    code, out, _ = ringside("run", "ddp_accum4", "--dry-run", "--batch", "64", "--processes", "2")
+    assert code == 0
+    assert "global batch 256 = 32 x 2 x 4" in out
+    assert "grew from 64 to 256" in out
+    assert "training.accumulation_steps = 4  (preset)" in out
+    assert "data.image_size = 32  (default)" in out
+    assert 'distributed_type: "MULTI_GPU"' in out
+    assert "accelerate.commands.launch --config_file" in out
+    assert "-m training.train --run-dir" in out
+    assert not root.exists()
+
+
+@pytest.fixture
+def started(monkeypatch, write_run):
+    """Instead of a launcher: the run is there at once, in the given state."""
+    from ringside.launch import local
+
+    def start(state: str = "completed") -> None:
+        monkeypatch.setattr(
+            local, "start_run", lambda spec, *_: write_run(spec, RUN, state=state, epochs=2)
+        )
+
+    return start
+
+
+def test_run_returns_and_says_how_to_follow(ringside, started, root):
+    started()
+    code, out, _ = ringside("run", "ddp", "--epochs", "2", "--set", "learning_rate=1e-2")
+    assert code == 0
+    assert f"run {RUN} in {root / RUN}" in out
+    assert "ringside watch swift-hare" in out
+    spec = fold_run(RunDir(root / RUN)).spec
+    assert (spec.preset, spec.epochs, spec.training.learning_rate) == ("ddp", 2, 0.01)
+
+
+@pytest.mark.parametrize(("state", "expected"), [("completed", 0), ("stopped", 0), ("failed", 1)])
+def test_follow_and_watch_end_with_the_run(ringside, started, state, expected):
+    started(state)
+    code, out, _ = ringside("run", "ddp", "--epochs", "2", "--follow")
+    assert code == expected
+    assert "epoch 2 of 2" in out
+    assert "AUC 0.800" in out
+    assert f"{state}: The run {state}." in out
+    assert ringside("watch", "swift")[0] == expected
+
+
+def test_stop_of_a_run_that_has_ended(ringside, story):
+    code, out, _ = ringside("stop", "swift")
+    assert (code, out) == (0, "swift-hare has ended already: completed.\n")
+
+
+def test_stop_after_the_epoch_leaves_a_request(ringside, make_spec, write_run):
+    run = write_run(make_spec("ddp"), RUN, state=None)
+    code, out, _ = ringside("stop", "--after-epoch")
+    assert code == 0
+    assert "after this epoch" in out
+    assert run.requested("stop-after-epoch")
+    assert not run.requested("stop")
+
+
+# --- mistakes and bugs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "part"),
+    [
+        ("run", "Missing argument"),
+        ("run nope", "no preset 'nope'"),
+        ("run ddp_bf61", "Did you mean 'ddp_bf16'?"),
+        ("run ddp --epochs many", "--epochs"),
+        ("run ddp --epochs 0", "epochs must be at least 1"),
+        ("run ddp --data nowhere", "'nowhere'"),
+        ("run ddp --model resnet5O", "Did you mean 'resnet50'?"),
+        ("run ddp --set learning_rate", "KEY=VALUE"),
+        ("run ddp --set =1", "KEY=VALUE"),
+        ("run ddp --set lerning_rate=1", "'learning_rate'"),
+        ("run ddp --processes 1000", "1000 processes"),
+        ("run ddp --dry-run --seed -1", "seed"),
+        ("run ddp --no-such-flag", "--no-such-flag"),
+        ("frobnicate", "frobnicate"),
+        ("show", "There are none yet"),
+        ("show zebra", "No run 'zebra'"),
+        ("watch zebra", "No run 'zebra'"),
+        ("stop ../..", "No run '../..'"),
+        ("compare zebra", "No run 'zebra'"),
+        ("compare", "Missing argument"),
+        ("list --limit 0", "--limit"),
+        ("presets show nope", "no preset 'nope'"),
+        ("presets check nowhere.yaml", "cannot be read"),
+        ("presets import nowhere.yaml", "cannot be read"),
+        ("presets export ddp /no/such/folder/x.yaml", "does not exist"),
+        ("presets render ddp --processes 0", "cannot start 0 processes"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(ringside, argv, part):
+    code, out, err = ringside(*argv.split())
+    assert code == 2
+    assert out == ""
+    assert part in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("argv", ["", "presets", "data"])
+def test_without_a_command_the_help_is_shown(ringside, argv):
+    code, out, err = ringside(*argv.split())
+    assert code == 2
+    assert "Commands:" in out + err
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_cannot_be_written_is_a_mistake(ringside, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RINGSIDE_RUNS", str(tmp_path / "file" / "runs"))
+    code, _, err = ringside("run", "single")
+    assert code == 2
+    assert "Set RINGSIDE_RUNS" in err
+
+
+def test_a_run_of_a_newer_ringside_is_a_mistake(ringside, story):
+    _, run = story
+    run.spec.write_text('{"format": 2, "galaxy": "far"}')
+    code, _, err = ringside("show", "swift")
+    assert code == 2
+    assert "update Ringside" in err
+    assert BASE in ringside("list")[1]
+
+
+def test_a_bug_is_exit_code_3_with_a_traceback(ringside, monkeypatch):
+    from app.commands import reading
+
+    def broken(**_: object) -> None:
+        raise ZeroDivisionError("deep inside")
+
+    monkeypatch.setattr(reading, "list_runs", broken)
+    code, _, err = ringside("list")
+    assert code == 3
+    assert "ZeroDivisionError: deep inside" in err
+    assert "This is a bug in Ringside" in err
+
+
+def test_ctrl_c_is_130(ringside, monkeypatch):
+    from app.commands import reading
+
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reading, "list_runs", interrupted)
+    code, _, err = ringside("list")
+    assert code == 130
+    assert "Traceback" not in err
+
+
+# --- as a process of its own ------------------------------------------------------------------
+
+COMMAND = "from app.cli import main; main()"
+
+
+def process(*argv: str, code: str = COMMAND, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *argv], capture_output=True, text=True, cwd=CLONE, **options
+    )
+
+
+def test_a_mistake_in_a_shell():
+    done = process("run", "nope")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("There is no preset 'nope'.")
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault():
+    """`ringside presets list | head -1`."""
+    command = f"{{ {sys.executable} -c '{COMMAND}' presets list; echo $? >&2; }} | true"
+    environment = {name: value for name, value in os.environ.items() if "UNBUFFERED" not in name}
+    done = subprocess.run(
+        command, shell=True, capture_output=True, text=True, cwd=CLONE, env=environment
+    )
+    assert done.stderr == "0\n"
+
+
+HEAVY = """
+import sys
+from app.cli import main
+try:
+    main()
+finally:
+    heavy = {"torch", "gradio", "numpy", "rich", "sklearn", "pandas", "datasets", "accelerate",
+             "timm", "pyarrow", "PIL", "psutil", "yaml", "jsonschema", "altair"}
+    print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def test_list_answers_at_once(story):
+    """Nothing heavy on the way of the command that people type most."""
+    done = process("list", code=HEAVY)
+    assert done.returncode == 0
+    assert done.stdout.count("\n") == 2
+    assert done.stderr.splitlines()[-1] == "[]"

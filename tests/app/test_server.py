@@ -1,0 +1,155 @@
+"""Address, port and password; and the real server, asked over HTTP."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.page import open_server, server
+from app.page.train import handlers
+from ringside.errors import RingsideError
+from ringside.rundir import RunDir, create_run_dir
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server on a free port, with no run."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"), port=port)
+    yield opened
+    opened.close()
+
+
+def call(served, name, headers=None, **values):
+    """Call an event by its name with values by element id, as a stranger with the source could."""
+    config = httpx.get(f"{served.url}/config").json()
+    event = next(fn for fn in config["dependencies"] if fn["api_name"] == name)
+    ids = {
+        part["id"]: part["props"].get("elem_id", "") for part in served.page.config["components"]
+    }
+    data = [values.get(ids[part].replace("-", "_")) for part in event["inputs"]]
+    body = {"data": data, "fn_index": event["id"], "session_hash": "test"}
+    return httpx.post(f"{served.url}/gradio_api/run/predict", json=body, headers=headers)
+
+
+FORM = {
+    "field_source": "products:ci", "field_folder": "", "field_preset": "ddp",
+    "field_model": "resnet10t", "field_epochs": 1, "field_keep_global_batch": False,
+    "field_overrides": "", "request_id": "one",
+}  # fmt: skip
+POLL = {"field_log": "console", "run_id": "", "seen": "{}"}
+
+
+def test_every_page_answers(served):
+    for path in ("/", "/runs", "/compare"):
+        answer = httpx.get(f"{served.url}{path}")
+        assert answer.status_code == 200
+        assert "Ringside" in answer.text
+
+
+def test_the_guard_is_in_front(served):
+    assert httpx.get(served.url, headers={"host": "evil.example"}).status_code == 403
+    answer = call(served, "poll_run", {"origin": "http://evil.example"}, **POLL)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "guess", None])
+@pytest.mark.parametrize("name", ["start", "start_baseline"])
+def test_no_run_starts_without_the_token(served, monkeypatch, name, token):
+    started = []
+    monkeypatch.setattr(
+        handlers, name, lambda values, *_: started.append(values) or RunDir(Path("r"))
+    )
+    call(served, name, **FORM, token=token)
+    assert started == []
+    call(served, name, **FORM, token=served.settings.token)
+    assert [values["request_id"] for values in started] == ["one"]
+
+
+def test_no_run_stops_without_the_token(served):
+    run = create_run_dir(served.settings.runs_root)
+    call(served, "stop", run_id=run.id, token="guess")
+    assert not run.requested("stop")
+    call(served, "stop", run_id=run.id, token=served.settings.token)
+    assert run.requested("stop")
+    shutil.rmtree(run.path)
+
+
+def test_a_poll_is_small_when_nothing_changed(served):
+    first = call(served, "poll_run", **POLL).json()["data"]
+    seen = next(value for value in first if isinstance(value, str) and value.startswith("{"))
+    assert json.loads(seen)
+    assert len(call(served, "poll_run", **POLL | {"seen": seen}).content) < 1500
+
+
+@pytest.mark.parametrize("seen", ["", "nonsense", "[]", '{"log": 7}', '{"log": ["console", -5]}'])
+def test_a_cursor_from_nowhere_means_send_all(served, seen):
+    assert call(served, "poll_run", **POLL | {"seen": seen}).status_code == 200
+
+
+@pytest.mark.parametrize("run_id", ["../../etc", "20260102-030405-no-run", "\x00"])
+def test_a_run_from_nowhere_changes_nothing(served, run_id):
+    assert call(served, "poll_run", **POLL | {"run_id": run_id}).status_code == 200
+
+
+def test_a_busy_port_is_a_sentence(served, tmp_path):
+    port = int(served.url.rpartition(":")[2])
+    with pytest.raises(RingsideError, match=f"Port {port} on 127.0.0.1 is in use"):
+        open_server(runs_root=tmp_path, port=port)
+
+
+def test_without_a_port_the_next_free_one():
+    with socket.socket() as taken:
+        try:
+            taken.bind(("127.0.0.1", server.FIRST_PORT))
+            taken.listen()
+        except OSError:
+            pass  # somebody else holds it already, which is as good
+        assert server._free_port("127.0.0.1", None) > server.FIRST_PORT
+
+
+def test_a_host_that_is_none():
+    with pytest.raises(RingsideError, match="no address of this machine"):
+        server._free_port("no.such.host.invalid", None)
+
+
+def test_a_password_beyond_this_machine(monkeypatch):
+    monkeypatch.delenv(server.PASSWORD_VARIABLE, raising=False)
+    assert server.require_password("127.0.0.1", None) is None
+    for auth in (None, ("ringside", "short")):
+        with pytest.raises(RingsideError, match="RINGSIDE_PASSWORD"):
+            server.require_password("0.0.0.0", auth)
+    long = ("ringside", "correct horse battery")
+    assert server.require_password("0.0.0.0", long) == long
+
+
+def test_nothing_is_left_to_gradio_s_environment():
+    arguments = server.launch_arguments("127.0.0.1", 7860, None, False)
+    closed = {name: arguments[name] for name in ("share", "mcp_server", "ssr_mode", "run_history")}
+    assert not any(closed.values())
+    assert arguments["enable_monitoring"] is False
+    assert arguments["allowed_paths"] == []
+    assert arguments["server_name"] == "127.0.0.1"
+
+
+def test_the_server_never_loads_torch(tmp_path):
+    program = (
+        "import sys, pathlib; from app.page import PageSettings, build; "
+        "build(PageSettings(pathlib.Path(sys.argv[1]))); "
+        "print([m for m in ('torch', 'torchvision', 'accelerate', 'timm') if m in sys.modules])"
+    )
+    folder = Path(__file__).parents[2]
+    found = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=folder, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,104 @@
+"""How the page is wired: names, visibility, pages, words, help."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import warnings
+from pathlib import Path
+
+import gradio as gr
+import pytest
+
+from app.page import PageSettings, build
+from app.page.frame import changed
+from app.page.train.form import Form
+from ringside.words import catalogue
+
+PAGE = Path(__file__).parents[2] / "app"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory):
+    return PageSettings(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def site(settings):
+    """Built with every warning an error: Gradio warns where it silently drops an argument."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        return build(settings)
+
+
+def test_every_event_is_named_and_private(site):
+    names = [event.api_name for event in site.fns.values()]
+    assert len(set(names)) == len(names)
+    assert set(names) == {
+        "open_train", "plan", "data", "preview", "start", "start_open", "start_baseline",
+        "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "open_compare",
+        "compare", "compare_address",
+    }  # fmt: skip
+    assert {event.api_visibility for event in site.fns.values()} == {"private"}
+
+
+def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
+    for event in site.fns.values():
+        if event.api_name in ("poll_run", "open_runs", "plan", "data", "switch_log", "compare"):
+            assert not event.queue
+            assert event.concurrency_limit is None
+
+
+def test_no_event_reaches_into_another_page(site):
+    for event in site.fns.values():
+        touched = {part.page for part in (*event.inputs, *event.outputs)}
+        assert touched <= {event.page or ""}
+
+
+def test_every_field_has_a_label_and_help(site):
+    kinds = (gr.Textbox, gr.Number, gr.Dropdown, gr.Checkbox, gr.Radio, gr.Slider)
+    fields = [part for part in site.blocks.values() if isinstance(part, kinds)]
+    shown = [part for part in fields if part.visible != "hidden"]
+    assert len(shown) >= 12
+    for part in shown:
+        assert part.label, part.elem_id
+        assert part.info, part.elem_id
+        assert part.elem_id.startswith("field-")
+
+
+def test_every_field_of_the_form_has_words():
+    words = catalogue()
+    for field in dataclasses.fields(Form):
+        if field.name != "request_id":
+            assert f"field.{field.name}" in words
+            assert f"help.{field.name}" in words
+
+
+def test_buttons_and_places_have_an_id(site):
+    kinds = (gr.Button, gr.HTML, gr.LinePlot, gr.Code)
+    assert all(part.elem_id for part in site.blocks.values() if isinstance(part, kinds))
+
+
+def test_the_token_is_on_every_page_that_changes_something(site, settings):
+    tokens = [part for part in site.blocks.values() if part.elem_id == "token"]
+    assert {part.page for part in tokens} == {"", "runs", "compare"}
+    assert {part.value for part in tokens} == {settings.token}
+    for event in site.fns.values():
+        if event.api_name in ("start", "start_baseline", "stop"):
+            assert any(part.elem_id == "token" for part in event.inputs)
+
+
+def test_every_sentence_comes_from_the_catalogue():
+    asked = set()
+    for path in PAGE.rglob("*.py"):
+        if path.parts[-2] != "commands" and path.name != "cli.py":
+            asked |= set(re.findall(r"\bsay\(\s*\"([a-z]+\.[a-z0-9_-]+)\"", path.read_text()))
+    assert len(asked) > 80
+    assert asked <= set(catalogue())
+
+
+def test_only_what_changed_is_sent():
+    new = changed({"a": 1, "b": [2]}, {})
+    digests = {name: digest for name, (_, digest) in new.items()}
+    assert changed({"a": 1, "b": [3]}, digests).keys() == {"b"}
+    assert changed({"a": 1, "b": [2]}, digests) == {}

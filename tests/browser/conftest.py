@@ -1,0 +1,128 @@
+"""The page in the system's Chromium, served by a process of its own that can be ended."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ringside.launch.stop import stop_run
+from ringside.rundir import RunDir, list_run_dirs
+
+FOLDER = Path(__file__).parents[2]
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+SERVE = (
+    "import sys, pathlib; from app.page import serve; "
+    "serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
+)
+
+
+class Site:
+    """A server that can be killed and started again on the same port."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start and wait until it answers."""
+        log = (self.root.parent / "server.log").open("ab")
+        argv = [sys.executable, "-c", SERVE, str(self.root), str(self.port)]
+        self.process = subprocess.Popen(argv, cwd=FOLDER, stdout=log, stderr=log)
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                httpx.get(self.url)
+                return
+            except httpx.TransportError:
+                time.sleep(0.2)
+        pytest.fail(f"The server did not start: {log.name}")
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def runs(self) -> list[RunDir]:
+        """Its runs, newest first."""
+        return list_run_dirs(self.root)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    served = Site(tmp_path_factory.mktemp("page") / "runs")
+    served.root.mkdir()
+    served.start()
+    yield served
+    for run in served.runs():
+        stop_run(run, timeout_s=20)
+    served.kill()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if path is None:
+        pytest.skip("no Chromium on this machine")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_tab(site: Site, chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page of the site; whatever it asks for from elsewhere, or complains of, fails the test."""
+    contexts, foreign, errors = [], [], []
+
+    def open_page(path: str = "/", *, width: int = 1280, dark: bool = False) -> Any:
+        scheme = "dark" if dark else "light"
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.set_default_timeout(20_000)
+        own = (site.url, "data:", "blob:")
+        tab.on("request", lambda r: r.url.startswith(own) or foreign.append(r.url))
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.goto(site.url + path)
+        tab.wait_for_selector(".rs-header")
+        return tab
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert foreign == []
+    assert [error for error in errors if "abort" not in error.lower()] == []
+
+
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    """Where pictures are kept."""
+    folder = FOLDER / "artefacts"
+    folder.mkdir(exist_ok=True)
+    return folder

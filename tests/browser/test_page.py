@@ -1,0 +1,147 @@
+"""A person at the page: real runs on the CPU, from the first click to the comparison.
+
+The tests of this file tell one story and build on each other, because every launch takes ten
+seconds.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ringside.identity import run_processes, wait_until
+from ringside.run import fold_run
+
+pytestmark = pytest.mark.browser
+
+FIRST_EPOCH_MS = 60_000
+
+
+def fill(tab, *, preset="ddp", epochs="2"):
+    """A job that takes seconds: small pictures, a small model."""
+    tab.wait_for_selector(".rs-pictures img")
+    for name, text in (("source", "products:ci"), ("model", "resnet10t")):
+        tab.locator(f"#field-{name} input").fill(text)
+        tab.locator(f"#field-{name} input").press("Enter")
+    tab.locator("#field-epochs input").fill(epochs)
+    tab.locator("#field-epochs input").blur()
+    tab.locator(f"label:has(input[value={preset}])").click()
+    tab.wait_for_selector("#data-facts >> text=synthetic")
+
+
+def run_of(tab):
+    """The id in the address of a run page."""
+    tab.wait_for_url("**/runs?run=*")
+    return tab.url.partition("run=")[2]
+
+
+def tile(tab, words):
+    """The large number above these words."""
+    found = tab.locator(".rs-tile", has_text=words).locator("b")
+    found.wait_for()
+    return found.inner_text()
+
+
+def test_a_refusal_is_said_before_start(open_tab):
+    tab = open_tab()
+    fill(tab)
+    tab.locator("#field-batch input").fill("33")
+    tab.locator(".rs-refused").wait_for()
+    assert "choose 32 or 34" in tab.locator("#plan").inner_text()
+    assert not tab.locator("#start").is_enabled()
+    tab.locator("#field-batch input").fill("")
+    tab.locator(".rs-refused").wait_for(state="detached")
+    assert tab.locator("#start").is_enabled()
+
+
+def test_cards_answer_to_the_keyboard(open_tab):
+    tab = open_tab()
+    tab.wait_for_selector(".rs-pictures img")
+    tab.locator("input[value=ddp]").focus()
+    tab.keyboard.press("ArrowDown")
+    tab.wait_for_selector("#plan >> text=bf16")
+    assert tab.locator("input[value=ddp_bf16]").is_checked()
+    assert tab.locator("input[value=ddp_fp16]").is_disabled()
+
+
+def test_preview_shows_files_and_command(open_tab):
+    tab = open_tab()
+    fill(tab)
+    tab.locator("#preview").click()
+    tab.wait_for_selector("#preview-command >> text=accelerate.commands.launch")
+    assert "MULTI_GPU" in tab.locator("#preview-accelerate").inner_text()
+
+
+def test_the_baseline_is_one_click_away(open_tab, site):
+    tab = open_tab()
+    fill(tab)
+    tab.wait_for_selector("#baseline >> text=/No baseline yet/i")
+    tab.locator("#measure-baseline").click()
+    run_id = run_of(tab)
+    tab.wait_for_selector("#epochs tbody tr", timeout=FIRST_EPOCH_MS)
+    tab.wait_for_selector("#run-head [data-state=completed]", timeout=FIRST_EPOCH_MS)
+    assert fold_run(site.runs()[0]).spec.preset == "single"
+    assert site.runs()[0].id == run_id
+
+
+def test_start_twice_is_one_run_and_it_goes_on_without_the_page(open_tab, site):
+    tab = open_tab()
+    fill(tab)
+    tab.wait_for_selector("#baseline >> text=/measured against/i")
+    tab.locator("#start").dblclick()
+    run_of(tab)
+    tab.context.close()
+    run = site.runs()[0]
+    assert len(site.runs()) == 2
+    assert wait_until(lambda: fold_run(run).final, 60)
+    tab = open_tab(f"/runs?run={run.name}")
+    tab.wait_for_selector("#run-head [data-state=completed]")
+    assert re.fullmatch(r"\d\.\d\d×", tile(tab, "weak scaling"))
+    assert re.fullmatch(r"0\.\d{3}", tile(tab, "macro AUC"))
+    assert tab.locator("#epochs tbody tr").count() == 2
+    assert "[rank 0]" in tab.locator("#log").inner_text()
+
+
+def test_stop_is_believed_only_when_it_is_true(open_tab, site):
+    tab = open_tab()
+    fill(tab, epochs="200")
+    tab.locator("#start").click()
+    run_id = run_of(tab)
+    tab.wait_for_selector("#epochs tbody tr", timeout=FIRST_EPOCH_MS)
+    site.kill()  # a run does not need the server, and the page finds back to a new one
+    site.start()
+    tab.reload()
+    tab.wait_for_selector("#run-head [data-state=running]")
+    tab.locator("#stop").click()
+    tab.wait_for_selector("#run-head [data-state=stopped]", timeout=60_000)
+    assert run_processes(run_id) == set()
+    tab.reload()
+    tab.wait_for_selector("#run-head [data-state=stopped]")
+    assert not tab.locator("#stop").is_visible()
+    assert tab.locator("#epochs tbody tr").count() >= 1
+
+
+def test_compare_the_two(open_tab, site):
+    names = [run.name for run in reversed(site.runs()[1:])]
+    tab = open_tab(f"/compare?runs={','.join(names)}")
+    tab.wait_for_selector("#comparison tbody tr:nth-child(2)")
+    assert "weak scaling" in tab.locator("#comparison").inner_text()
+    assert tab.locator(".rs-charts figure").count() == 3
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_every_page_fits(open_tab, artefacts, site, width, dark):
+    run = site.runs()[1].id
+    paths = {"train": "/", "run": f"/runs?run={run}", "compare": "/compare"}
+    ready = {"train": ".rs-pictures img", "run": "#curve-loss svg, #curve-loss canvas",
+             "compare": "#comparison td"}  # fmt: skip
+    for name, path in paths.items():
+        tab = open_tab(path, width=width, dark=dark)
+        tab.wait_for_selector(ready[name])
+        tab.wait_for_timeout(500)
+        theme = "dark" if dark else "light"
+        tab.screenshot(path=artefacts / f"{name}-{theme}-{width}.png", full_page=True)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        tab.context.close()

@@ -1,0 +1,74 @@
+"""The word catalogue: no sentence is missing when it is needed, none stays unfilled."""
+
+from __future__ import annotations
+
+import ast
+import string
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import ringside
+from ringside.run import State
+from ringside.spec import Precision, Strategy, TrainingSettings
+from ringside.words import catalogue, say
+
+CLONE = Path(ringside.__file__).parents[1]
+
+
+def fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
+
+
+def calls() -> list[tuple[str, str, set[str] | None]]:
+    """(place, key, names of the values) of every `say` with a literal key; None: names unknown."""
+    found = []
+    for path in [*(CLONE / "ringside").rglob("*.py"), *(CLONE / "app").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say"):
+                continue
+            key = node.args[0]
+            if isinstance(key, ast.Constant):
+                names = {keyword.arg for keyword in node.keywords}
+                place = f"{path.relative_to(CLONE)}:{node.lineno}"
+                found.append((place, key.value, None if None in names else names))
+    return found
+
+
+def test_every_sentence_that_is_said_exists_and_gets_its_values():
+    """A missing key or value would be a traceback in place of a sentence."""
+    said = calls()
+    assert len(said) > 5
+    words = catalogue()
+    assert [(place, key) for place, key, _ in said if key not in words] == []
+    unfilled = [
+        (place, key, fields(words[key]) - names)
+        for place, key, names in said
+        if names is not None and fields(words[key]) - names
+    ]
+    assert unfilled == []
+
+
+@pytest.mark.parametrize(
+    ("section", "names"),
+    [
+        ("state", get_args(State)),
+        ("strategy", get_args(Strategy)),
+        ("precision", get_args(Precision)),
+        ("rule", get_args(TrainingSettings.__annotations__["learning_rate_rule"]) or ()),
+        ("origin", ("built-in", "yours", "team", "file")),
+    ],
+)
+def test_every_value_that_is_shown_has_a_word(section, names):
+    assert [name for name in names if not say(f"{section}.{name}")] == []
+
+
+def test_an_unknown_key_is_a_bug():
+    with pytest.raises(KeyError):
+        say("plan.no_such_sentence")
+
+
+def test_numbers_are_filled_in_with_their_form():
+    sentence = say("plan.learning_rate", rate=0.0012345, rule="r", base_rate=0.001, base_batch=64)
+    assert "0.00123" in sentence
