@@ -65,11 +65,11 @@ def run(  # noqa: PLR0913
 ) -> None:
     """Start a run and return; it goes on when this terminal closes."""
     from app.commands import running
-    from ringside.request import RunRequest
+    from ringside.request import RunRequest, parse_overrides
 
     request = RunRequest(
         preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
-        image_size=image_size, seed=seed, overrides=running.parse_overrides(set_ or []),
+        image_size=image_size, seed=seed, overrides=parse_overrides(set_ or []),
         keep_global_batch=keep_global_batch,
     )  # fmt: skip
     if dry_run:

@@ -99,7 +99,6 @@ def differences(a: RunSpec, b: RunSpec) -> list[str]:
         "image size": (a.data.image_size, b.data.image_size),
         "device": (a.device, b.device),
         "threads per device": (a.threads_per_device, b.threads_per_device),
-        "channels_last": (a.training.channels_last, b.training.channels_last),
     }
     return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
 

@@ -7,7 +7,9 @@ as `UnknownEvent` and never fails on a bad line.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import os
 import time
 from pathlib import Path
@@ -37,7 +39,6 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     synthetic: bool = False
     steps_per_epoch: int
     learning_rate: float
-    resumed_from_step: int | None = None
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
@@ -48,9 +49,10 @@ class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
 
 
 class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
-    """Means per optimizer step over a window of steps; the `_max` fields over ranks.
+    """Means per optimizer step over a window of steps; times are the slowest rank's.
 
-    The four parts are the slowest rank's; a rank that waits for another shows it in `backward_ms`.
+    A rank that waits for another shows it in `backward_ms`. The `_min` fields are the fastest
+    rank's, and `memory_bytes` is the largest peak of a device since the start.
     """
 
     epoch: int
@@ -65,7 +67,6 @@ class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
     backward_ms: float
     optimizer_ms: float
     step_ms_min: float
-    step_ms_max: float
     data_ms_min: float
     memory_bytes: int | None = None
     non_finite: tuple[str, ...] = ()
@@ -153,14 +154,10 @@ KINDS: tuple[type[Event], ...] = (
     Warned, StopAgreed, RunFinished, RunFailed,
 )  # fmt: skip
 
-AnyEvent = (
-    RunStarted | PhaseStarted | WindowTimed | EpochTrained | Evaluated | CheckpointSaved
-    | Warned | StopAgreed | RunFinished | RunFailed
-)  # fmt: skip
-
+_union: Any = functools.reduce(operator.or_, KINDS)
 _encoder = msgspec.json.Encoder()
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
-_lines: msgspec.json.Decoder[list[AnyEvent]] = msgspec.json.Decoder(list[AnyEvent])
+_decoder: msgspec.json.Decoder[Event] = msgspec.json.Decoder(_union)
+_lines: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[_union])
 
 E = TypeVar("E", bound=Event)
 

@@ -49,12 +49,6 @@ class Hardware(msgspec.Struct, frozen=True, kw_only=True):
         """GPUs, or on a machine without any, processes of `threads_per_device` threads each."""
         return len(self.gpus) or max(1, self.num_cores // threads_per_device)
 
-    @property
-    def fingerprint(self) -> str:
-        """Equal for machines whose speeds may be compared: device names and core count."""
-        names = ",".join(sorted(gpu.name for gpu in self.gpus))
-        return names or f"cpu-{self.num_cores}-{platform.machine()}"
-
 
 def read_hardware() -> Hardware:
     """Look at the machine now (tens of milliseconds)."""

@@ -71,10 +71,11 @@ def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None =
 
     A terminal run finds its launcher itself, among the ancestors of the caller.
     """
+    above = launcher_above() if kind == "terminal" and launcher is None else None
     owner = Owner(
         kind=kind,
         process=identity.of(os.getpid()),
-        launcher=launcher or (_launcher_above() if kind == "terminal" else None),
+        launcher=above[0] if above else launcher,
         started=time.time(),
         host=platform.node(),
     )
@@ -162,14 +163,15 @@ def _write_patiently(run: RunDir, record: ExitRecord) -> None:
     return run.write(run.exit, record)
 
 
-def _launcher_above() -> ProcessIdentity | None:
-    """The nearest ancestor that is `accelerate launch` or torchrun."""
+def launcher_above() -> tuple[ProcessIdentity, list[str]] | None:
+    """The nearest ancestor that is `accelerate launch` or torchrun, and its argument list."""
     import psutil
 
     for parent in psutil.Process().parents():
         try:
-            if _is_launcher(parent.cmdline()):
-                return identity.of(parent.pid)
+            argv = parent.cmdline()
+            if _is_launcher(argv):
+                return identity.of(parent.pid), argv
         except (psutil.Error, ProcessLookupError):
             continue
     return None

@@ -75,6 +75,17 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     )
 
 
+def parse_overrides(pairs: list[str]) -> dict[str, str]:
+    """`--set KEY=VALUE` options as a dict."""
+    overrides = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
+        overrides[key.strip()] = value.strip()
+    return overrides
+
+
 def _device(preset: Preset, file: PresetFile, hardware: Hardware) -> Device:
     device = hardware.device
     if device not in preset.about.devices:

@@ -71,7 +71,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @property
     def final(self) -> bool:
-        """Whether the state can still change."""
+        """Whether the state can no longer change."""
         return self.state in FINAL_STATES
 
     @property
@@ -155,7 +155,7 @@ class RunReader:
         if record.exit is not None:
             return record.exit.state
         if record.owner is not None and is_gone(record.owner):
-            return "lost"
+            return "failed" if record.failure else "lost"
         if self.run.requested("stop"):
             return "stopping"
         return "running" if record.started is not None else "launching"
@@ -164,7 +164,8 @@ class RunReader:
 def fold_events(record: RunRecord, batch: list[ev.Event]) -> None:
     """Apply events in order; pure but for the record it is given."""
     for event in batch:
-        _FOLD[type(event)](record, event)
+        if fold := _FOLD.get(type(event)):
+            fold(record, event)
     if batch:
         record.last_event_t = batch[-1].t or record.last_event_t
 

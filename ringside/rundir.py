@@ -77,6 +77,7 @@ class RunDir:
     owner = property(lambda self: self.path / "owner.json")
     exit = property(lambda self: self.path / "exit.json")
     supervisor_log = property(lambda self: self.path / "supervisor.log")
+    classes = property(lambda self: self.path / "classes.json")
     console = property(lambda self: self.path / "console.log")
     logs = property(lambda self: self.path / "logs")
     ranks = property(lambda self: self.path / "ranks")

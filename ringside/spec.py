@@ -72,6 +72,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     `learning_rate` is stated for a global batch of `base_batch` images and scaled by
     `learning_rate_rule` (linear: Goyal et al. 2017, arXiv:1706.02677; sqrt: usual with AdamW).
     `reduce_dtype` is FSDP's type of the gradient reduction; a comm hook is DDP's way to the same.
+    `channels_last` None means: wherever the strategy allows it.
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
@@ -83,7 +84,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     warmup_epochs: NonNegative = 0.5
     clip_norm: NonNegative = 1.0
     accumulation_steps: PositiveInt = 1
-    channels_last: bool = True
+    channels_last: bool | None = None
     compile: bool = False
     comm_hook: Literal["no", "fp16", "bf16"] = "no"
     reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
@@ -151,7 +152,29 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 f"distributed_type NO starts one process, but num_processes is "
                 f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
             )
+        self._refuse_idle_settings()
         refuse_uneven(self.global_batch, self.num_processes, self.training.accumulation_steps)
+
+    def _refuse_idle_settings(self) -> None:
+        """A setting that this strategy would ignore is a mistake, not a wish."""
+        training, strategy = self.training, self.strategy
+        idle = {
+            f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no"
+            and strategy != "ddp",
+            f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
+            and strategy != "fsdp",
+            "compile is not available with FSDP": training.compile and strategy == "fsdp",
+            "channels_last weights cannot be sharded by FSDP": training.channels_last is True
+            and strategy == "fsdp",
+        }
+        for reason, wrong in idle.items():
+            if wrong:
+                raise SpecError(f"{reason}, and the strategy is {strategy}; leave the setting out.")
+
+    @property
+    def channels_last(self) -> bool:
+        """Whether weights are stored channels_last: as set, else unless FSDP forbids it."""
+        return self.strategy != "fsdp" and self.training.channels_last is not False
 
     @property
     def strategy(self) -> Strategy:
@@ -190,7 +213,6 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     reduce_dtype: str | None = None
     comm_hook: str = "no"
     compiled: bool = False
-    accumulation_steps: int = 1
     channels_last: bool = False
     threads: int = 1
     environment: dict[str, str] = {}

@@ -17,16 +17,16 @@ from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
 
-def full_weights(engine: Any) -> dict[str, torch.Tensor]:
+def full_weights(engine: Any) -> dict[str, Any]:
     """All weights and buffers on the CPU, with timm's own names. Every rank must call (FSDP)."""
     if engine.spec.strategy != "fsdp":
         return {name: tensor.cpu() for name, tensor in engine.plain.state_dict().items()}
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    return get_model_state_dict(engine.model, options=options)
+    return dict(get_model_state_dict(engine.model, options=options))
 
 
-def save(run: RunDir, name: str, weights: dict[str, torch.Tensor], about: dict[str, Any]) -> Path:
-    """Write `checkpoints/NAME` whole or not at all; the one before stays until this one is there."""
+def save(run: RunDir, name: str, weights: dict[str, Any], about: dict[str, Any]) -> Path:
+    """Write `checkpoints/NAME` whole or not at all; the old one stays until this one is there."""
     target = run.checkpoints / name
     fresh = run.checkpoints / f".{name}.new"
     shutil.rmtree(fresh, ignore_errors=True)

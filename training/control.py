@@ -35,13 +35,13 @@ class Control:
         self._since = time.perf_counter()
 
     def due(self) -> bool:
-        """Count one step; True when this step ends with an exchange (the same step on all ranks)."""
+        """Count one step; True when it ends with an exchange (the same step on all ranks)."""
         self._steps += 1
         self._steps_left -= 1
         return self._steps_left <= 0
 
     def exchange(self, values: Sequence[float] = ()) -> np.ndarray:
-        """Exchange `values` (the same count on every rank); returns float64 [world, len(values)]."""
+        """Exchange `values`, equally many on every rank; returns float64 [world, len(values)]."""
         table = self.gather([*self._outlook(), *values])
         mask, self._steps_left = int(table[0, 0]), int(table[0, 1])
         self.granted |= {name for bit, name in enumerate(REQUESTS) if mask >> bit & 1}

@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
 from training import fsdp
+from training.model import Loss
 
 RECORDED_ENVIRONMENT = ("ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS")
 RECORDED_EXACT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
@@ -35,6 +36,7 @@ class Engine:
 
     def __init__(self, spec: RunSpec) -> None:
         self.spec = spec
+        self.loss: Loss
         prepare_device(spec)
         self.accelerator = _build_accelerator(spec)
         self.device: torch.device = self.accelerator.device
@@ -88,7 +90,6 @@ class Engine:
             reduce_dtype=reduce_dtype,
             comm_hook=hook,
             compiled=compiled,
-            accumulation_steps=self.spec.training.accumulation_steps,
             channels_last=_is_channels_last(self.plain),
             threads=torch.get_num_threads(),
             environment=recorded_environment(),
@@ -113,7 +114,7 @@ class Engine:
 
 
 def prepare_device(spec: RunSpec) -> None:
-    """Threads on a CPU, TF32 and autotuned convolutions on a GPU; recorded, the same for everyone."""
+    """Threads on a CPU; TF32 and autotuned convolutions on a GPU, the same for every preset."""
     if spec.device == "cpu":
         torch.set_num_threads(spec.threads_per_device)
         return
@@ -125,16 +126,19 @@ def prepare_device(spec: RunSpec) -> None:
 
 def check(requested: RunSpec, observed: Observed) -> None:
     """Requested and observed must be equal: SetupError names the first field that differs."""
-    pairs = {
+    pairs: dict[str, tuple[object, object]] = {
         "num_processes": (requested.num_processes, observed.num_processes),
         "strategy": (requested.strategy, observed.strategy),
         "mixed_precision": (requested.accelerate.mixed_precision, observed.mixed_precision),
         "device": (requested.device, observed.device),
         "comm_hook": (requested.training.comm_hook, observed.comm_hook),
+        "channels_last": (requested.channels_last, observed.channels_last),
         "compile": (requested.training.compile, observed.compiled),
     }
-    if requested.strategy == "fsdp" and requested.num_processes > 1:
+    if requested.strategy == "fsdp":
         pairs["reduce_dtype"] = (requested.training.reduce_dtype, observed.reduce_dtype)
+    if requested.device == "cpu":
+        pairs["threads"] = (requested.threads_per_device, observed.threads)
     for name, (asked, got) in pairs.items():
         if asked != got:
             raise SetupError(
@@ -230,5 +234,8 @@ def _device_name(device: torch.device) -> str:
 
 
 def _is_channels_last(model: nn.Module) -> bool:
-    kernels = [p for p in model.parameters() if p.dim() == 4 and p.shape[2] > 1]
-    return bool(kernels) and all(p.is_contiguous(memory_format=torch.channels_last) for p in kernels)
+    """A kernel with more than one channel and more than one pixel tells the layouts apart."""
+    kernels = [p for p in model.parameters() if p.dim() == 4 and min(p.shape[1:3]) > 1]
+    return all(p.is_contiguous(memory_format=torch.channels_last) for p in kernels) and bool(
+        kernels
+    )

@@ -86,10 +86,10 @@ class Evaluator:
 
     def _score(self, shares: list[Any], epoch: int, begin: float) -> Evaluated:
         indices = np.concatenate([share[0] for share in shares])
-        logits = np.concatenate([share[1] for share in shares])
+        gathered = np.concatenate([share[1] for share in shares])
         if not np.array_equal(np.sort(indices), np.arange(len(self.data.val))):
             raise SetupError("The evaluation did not see every sample exactly once.")
-        logits = torch.from_numpy(logits[np.argsort(indices)])
+        logits = torch.from_numpy(gathered[np.argsort(indices)])
         targets = self.data.val.targets
         task = self.data.task
         scores = score(probabilities(logits, task).numpy(), targets, self.data.classes, task)

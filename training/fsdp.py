@@ -61,7 +61,9 @@ def say_fsdp(plugin: FullyShardedDataParallelPlugin) -> None:
     PartialState._shared_state["distributed_type"] = DistributedType.FSDP
 
 
-def build_accelerator(plugin: FullyShardedDataParallelPlugin, *, cpu: bool, precision: str) -> Accelerator:
+def build_accelerator(
+    plugin: FullyShardedDataParallelPlugin, *, cpu: bool, precision: str
+) -> Accelerator:
     """An Accelerator whose state says FSDP on either device."""
     accelerator = Accelerator(cpu=cpu, mixed_precision=precision, fsdp_plugin=plugin)
     if cpu and accelerator.num_processes > 1:

@@ -47,7 +47,7 @@ class Images(Dataset[Any]):
 
 
 def random_crop_flip(pixels: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """A square crop of 70 to 100 % of the short side's square, resized to `size`, maybe mirrored."""
+    """A square crop of 70 to 100 % of the largest square, resized to `size`, maybe mirrored."""
     height, width = pixels.shape[:2]
     side = min(height, width) * rng.uniform(MIN_CROP_AREA, 1.0) ** 0.5
     left, top = rng.uniform(0, width - side), rng.uniform(0, height - side)

@@ -13,8 +13,9 @@ from pathlib import Path
 from ringside import presets, yaml_text
 from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware, read_hardware
-from ringside.records import write_exit, write_owner
-from ringside.request import RunRequest, resolve
+from ringside.launch.plan import observed_plan
+from ringside.records import FinalState, write_exit, write_owner
+from ringside.request import RunRequest, parse_overrides, resolve
 from ringside.rundir import RunDir, check_format, create_run_dir, runs_root, write_atomic
 from ringside.spec import RunSpec
 from training.control import Control
@@ -23,7 +24,9 @@ from training.control import Control
 def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Flags of `-m training.train`; the same words as `ringside run`."""
     parser = argparse.ArgumentParser(prog="accelerate launch ... -m training.train")
-    parser.add_argument("--run-dir", type=Path, help="a prepared run directory (Ringside's own use)")
+    parser.add_argument(
+        "--run-dir", type=Path, help="a prepared run directory (Ringside's own use)"
+    )
     parser.add_argument("--preset", help="name of a preset, such as ddp")
     parser.add_argument("--data", default="emoji", help="emoji, products, products:ci or a folder")
     parser.add_argument("--model", default=None, help="any timm model (resnet50)")
@@ -31,6 +34,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=None, help="images per step over all devices")
     parser.add_argument("--image-size", type=int, default=None, help="pixels, square")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--keep-global-batch", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args(argv)
     if (arguments.run_dir is None) == (arguments.preset is None):
@@ -51,6 +55,9 @@ def plain_spec(arguments: argparse.Namespace, hardware: Hardware) -> RunSpec:
     """The spec of a plain `accelerate launch`: its process count is the launcher's."""
     spec = resolve(_request(arguments), hardware)
     _refuse_other_file(spec)
+    # NCCL and gloo read their variables when the process group is made, which is later.
+    for name, value in spec.environment.items():
+        os.environ.setdefault(name, value)
     return spec
 
 
@@ -64,7 +71,8 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
         image_size=arguments.image_size,
         seed=arguments.seed,
         processes=int(os.environ.get("WORLD_SIZE", "1")),
-        overrides=dict(pair.partition("=")[::2] for pair in arguments.set),
+        keep_global_batch=arguments.keep_global_batch,
+        overrides=parse_overrides(arguments.set),
     )
 
 
@@ -100,15 +108,15 @@ class PlainRun:
             raise outcome
         self.run = RunDir(Path(outcome))
 
-    def finish(self, reason: str) -> None:
+    def finish(self, reason: FinalState) -> None:
         """Record the end of a run that came to its end."""
         if self.rank == 0:
             write_exit(self.run, state=reason, return_code=0, reason=f"The run {reason}.")
 
-    def fail(self, sentence: str) -> None:
-        """Record a failure that rank 0 could still see."""
+    def fail(self, sentence: str, return_code: int) -> None:
+        """Record a failure that rank 0 could still see; `return_code` is this rank's."""
         if self.rank == 0:
-            write_exit(self.run, state="failed", return_code=1, reason=sentence)
+            write_exit(self.run, state="failed", return_code=return_code, reason=sentence)
 
 
 def _create(spec: RunSpec, hardware: Hardware) -> str | RingsideError:
@@ -118,6 +126,7 @@ def _create(spec: RunSpec, hardware: Hardware) -> str | RingsideError:
         config = presets.accelerate_config(spec.accelerate, spec.num_processes)
         write_atomic(run.accelerate, yaml_text.dump(config).encode())
         run.write(run.hardware, hardware)
+        run.write(run.plan, observed_plan())
         run.write(run.spec, spec)
         write_owner(run, "terminal")
     except RingsideError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -47,6 +48,7 @@ class Trainer:
         self.timer = StepTimer(engine.device)
         self.step = 0
         self.grad_norm: torch.Tensor | None = None
+        self.save_now: Callable[[int], None] = lambda _epoch: None
 
     def train_epoch(self, epoch: int) -> EpochTrained | None:
         """One epoch; None when a stop was agreed on the way. All ranks leave at the same step."""
@@ -61,6 +63,8 @@ class Trainer:
             self._window_steps += 1
             if self.control.due():
                 self._close_window()
+                if self.control.take("checkpoint"):
+                    self.save_now(epoch)
                 if self.control.take("stop"):
                     self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
                     return None
@@ -125,14 +129,15 @@ class Trainer:
         sums = self.timer.drain(wait=wait)
         now = time.perf_counter()
         step_ms = 1000 * (now - self._window_begin) / max(1, self._window_steps)
-        table = self.control.exchange([self._window_steps, step_ms, *sums])
-        self._write_rank_line(step_ms, sums)
+        row = [self._window_steps, step_ms, *sums, self._peak_memory() or 0]
+        table = self.control.exchange(row)
         self._window_begin, self._window_steps = now, 0
         counted = table[:, 2].sum()
-        if not counted:
-            return
         self._sums += [table[:, 7].sum(), counted, table[:, 3].max()]
-        self._write_window(table)
+        # The window after an epoch's last exchange has no steps, only late readings of the device.
+        if counted and table[0, 0]:
+            self._write_rank_line(step_ms, sums)
+            self._write_window(table)
 
     def _write_window(self, table: np.ndarray) -> None:
         loss = float(table[:, 7].sum() / table[:, 2].sum())
@@ -153,9 +158,8 @@ class Trainer:
                 backward_ms=float(slowest[2]),
                 optimizer_ms=float(slowest[3]),
                 step_ms_min=float(table[:, 1].min()),
-                step_ms_max=float(table[:, 1].max()),
                 data_ms_min=float(per_step[:, 0].min()),
-                memory_bytes=self._peak_memory(),
+                memory_bytes=int(table[:, 8].max()) or None,
             )
         )
         if not np.isfinite(loss):

@@ -30,14 +30,9 @@ def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
             f"The pretrained weights of {spec.model!r} could not be had ({type(error).__name__}); "
             "train from scratch or bring the hub's cache."
         ) from None
-    if uses_channels_last(spec):
+    if spec.channels_last:
         model = model.to(memory_format=torch.channels_last)
     return model
-
-
-def uses_channels_last(spec: RunSpec) -> bool:
-    """FSDP2 shards contiguous parameters only, so its weights stay as they are."""
-    return spec.training.channels_last and spec.strategy != "fsdp"
 
 
 def make_loss(task: str) -> Loss:
@@ -64,6 +59,9 @@ def make_optimizer(spec: RunSpec, model: nn.Module) -> torch.optim.Optimizer:
     groups = param_groups_weight_decay(model, settings.weight_decay)
     if settings.optimizer == "sgd":
         return torch.optim.SGD(
-            groups, lr=spec.learning_rate, momentum=settings.momentum, nesterov=settings.momentum > 0
+            groups,
+            lr=spec.learning_rate,
+            momentum=settings.momentum,
+            nesterov=settings.momentum > 0,
         )
     return torch.optim.AdamW(groups, lr=spec.learning_rate)

@@ -19,7 +19,7 @@ def epoch_order(num_samples: int, seed: int, epoch: int) -> np.ndarray:
 
 
 class TrainingOrder:
-    """Batch sampler of one rank: an epoch is `steps_per_epoch` groups of `accumulation` micro-batches.
+    """Batch sampler of one rank: an epoch is `steps_per_epoch` groups of micro-batches.
 
     A global batch is a slice of the epoch's order, so its samples do not depend on the number of
     processes. The incomplete rest of an epoch is left out; another permutation leaves out others.

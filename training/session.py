@@ -21,6 +21,7 @@ from ringside.events import (
     StopAgreed,
     Warned,
 )
+from ringside.records import FinalState
 from ringside.rundir import RunDir
 from training import checkpoint
 from training.batchnorm import average_statistics
@@ -56,12 +57,13 @@ class Session:
         self.begin = time.perf_counter()
         self.best: float | None = None
 
-    def run(self) -> str:
+    def run(self) -> FinalState:
         """Train all epochs; returns `completed` or `stopped`."""
         self._phase("data")
         data = open_data(self.spec.data)
         self._phase("setup")
         trainer, evaluator = self._build(data)
+        trainer.save_now = lambda epoch: self._save_now(data, epoch)
         reason = self._epochs(trainer, evaluator, data)
         total = time.perf_counter() - self.begin
         self.writer.write(RunFinished(reason=reason, total_time_s=total))
@@ -77,8 +79,8 @@ class Session:
         if spec.training.compile:
             self._phase("compile")
         observed = engine.observe()
-        self._start_event(data, order, observed)
         check(spec, observed)
+        self._start_event(data, order, observed)
         workers = self._num_workers()
         pin = engine.device.type == "cuda"
         images = Images(data.train, spec.data.image_size, seed=spec.seed, augment=True)
@@ -91,7 +93,7 @@ class Session:
 
     def _start_event(self, data: ImageData, order: TrainingOrder, observed: Any) -> None:
         if self.engine.rank == 0:
-            write_classes(self.run_dir.path / "classes.json", data.classes)
+            write_classes(self.run_dir.classes, data.classes)
         self.writer.write(
             RunStarted(
                 observed=observed,
@@ -109,13 +111,12 @@ class Session:
         for note in data.notes:
             self.writer.write(Warned(code="data", message=note))
 
-    def _epochs(self, trainer: Trainer, evaluator: Evaluator, data: ImageData) -> str:
+    def _epochs(self, trainer: Trainer, evaluator: Evaluator, data: ImageData) -> FinalState:
         for epoch in range(1, self.spec.epochs + 1):
             self._phase("train", epoch)
             trained = trainer.train_epoch(epoch)
             if trained is None:
-                average_statistics(self.engine.plain, self.engine.world)
-                self._save("last", data, epoch)
+                self._save_now(data, epoch)
                 return "stopped"
             self.writer.write(trained)
             self._say(
@@ -157,6 +158,11 @@ class Session:
             path = checkpoint.save(self.run_dir, each, weights, about)
             relative = str(path.relative_to(self.run_dir.path))
             self.writer.write(CheckpointSaved(path=relative, epoch=epoch, best=each == "best"))
+
+    def _save_now(self, data: ImageData, epoch: int) -> None:
+        """A checkpoint in the middle of an epoch."""
+        average_statistics(self.engine.plain, self.engine.world)
+        self._save("last", data, epoch)
 
     def _is_best(self, scores: Evaluated) -> bool:
         headline = scores.auc_macro

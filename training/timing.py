@@ -6,6 +6,7 @@ timing never makes the host wait for the device. On a CPU the clock is read dire
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class _Step:
 
 
 class StepTimer:
-    """Collects marks of steps; `drain` returns sums over the steps that the device has finished."""
+    """Collects marks of steps; `drain` returns sums over those that the device has finished."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"
@@ -68,7 +69,7 @@ class StepTimer:
         self._open = _Step()
 
     def drain(self, *, wait: bool = False) -> StepSums:
-        """Sums over finished steps; with `wait` over all (synchronises, for the end of an epoch)."""
+        """Sums over finished steps; with `wait` over all (synchronises, at the end of an epoch)."""
         if wait and self._cuda:
             torch.cuda.current_stream().synchronize()
         done = [step for step in self._pending if self._passed(step)]
@@ -78,7 +79,14 @@ class StepTimer:
             for part, begin, end in step.spans:
                 parts[part] += self._elapsed_ms(begin, end)
         waited = 1000 * sum(step.data_s for step in done)
-        return StepSums(len(done), waited, *parts.values(), self._loss_sum(done))
+        return StepSums(
+            num_steps=len(done),
+            data_ms=waited,
+            forward_ms=parts["forward"],
+            backward_ms=parts["backward"],
+            optimizer_ms=parts["optimizer"],
+            loss_sum=self._loss_sum(done),
+        )
 
     def _mark(self) -> object:
         if not self._cuda:
@@ -99,12 +107,8 @@ class StepTimer:
 
     def _loss_sum(self, steps: list[_Step]) -> float:
         """Sum over steps of the mean over micro-steps; a side stream keeps the queue running."""
-        means = [torch.stack(step.losses).mean() for step in steps] if not self._cuda else []
-        if not self._cuda:
-            return float(torch.stack(means).sum()) if means else 0.0
         if not steps:
             return 0.0
-        assert self._stream is not None
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext():
             means = [torch.stack(step.losses).mean() for step in steps]
             return float(torch.stack(means).sum())

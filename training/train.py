@@ -10,7 +10,9 @@ import os
 import sys
 
 if not __package__:
-    sys.exit("Start the trainer as a module: accelerate launch --config_file FILE -m training.train")
+    sys.exit(
+        "Start the trainer as a module: accelerate launch --config_file FILE -m training.train"
+    )
 
 import torch
 
@@ -55,11 +57,12 @@ def _fail(run: RunDir | None, plain: PlainRun | None, rank: int, error: BaseExce
         write_error(run, rank, error)
         if rank == 0:
             EventWriter(run.events).write(RunFailed(message=describe(error)))
+    code = 2 if isinstance(error, RingsideError) else 1
     if plain is not None:
-        plain.fail(describe(error))
-    if isinstance(error, RingsideError):
-        return 2
-    raise error
+        plain.fail(describe(error), code)
+    if code == 1:
+        raise error
+    return code
 
 
 if __name__ == "__main__":

@@ -24,12 +24,13 @@ def main(*, epochs: int, port: int | None, once: bool) -> int:
     from ringside.launch.reconcile import reconcile_all
 
     root, hardware = runs_root(), read_hardware()
+    devices = {"single": 1, "ddp": _num_devices(hardware)}
     print(f"runs are kept in {root}")
     reconcile_all(root)
     started: list[RunDir] = []
     with _stopping(started):
         for index, preset in enumerate(STORY):
-            run = _start(preset, epochs, hardware, root)
+            run = _start(preset, devices[preset], epochs, hardware, root)
             started.append(run)
             if index == 0:
                 # The page starts beside the first epoch, which is warm-up and not counted.
@@ -47,10 +48,9 @@ def main(*, epochs: int, port: int | None, once: bool) -> int:
     return 0
 
 
-def _start(preset: str, epochs: int, hardware: Hardware, root: Path) -> RunDir:
+def _start(preset: str, devices: int, epochs: int, hardware: Hardware, root: Path) -> RunDir:
     from ringside.launch.local import start_run
 
-    devices = 1 if preset == "single" else _num_devices(hardware)
     batch = DEFAULT_MICRO_BATCH[hardware.device] * devices
     request = RunRequest(preset=preset, epochs=epochs, batch=batch, processes=devices)
     spec = resolve(request, hardware)

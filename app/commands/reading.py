@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ringside.run import RunRecord, RunSummary, fold_run
+from ringside.run import RunRecord, RunSummary, fold_run, require_spec
 from ringside.run import list_runs as read_runs
 from ringside.rundir import find_run, runs_root
 
@@ -109,7 +109,10 @@ def compare(run_ids: list[str], *, as_json: bool) -> None:
     from ringside.compare import compare as compare_runs
 
     root = runs_root()
-    comparison = compare_runs(root, [fold_run(find_run(root, run_id)) for run_id in run_ids])
+    records = [fold_run(find_run(root, run_id)) for run_id in run_ids]
+    for record in records:
+        require_spec(record)
+    comparison = compare_runs(root, records)
     if as_json:
         print_json(comparison)
     else:

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 
-from ringside.errors import SpecError
 from ringside.hardware import read_hardware
 from ringside.request import RunRequest, resolve
 from ringside.run import EpochRow, RunReader, RunRecord, fold_run
@@ -15,17 +14,6 @@ from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import RunSpec
 
 POLL_S = 0.5
-
-
-def parse_overrides(pairs: list[str]) -> dict[str, str]:
-    """`--set KEY=VALUE` options as a dict."""
-    overrides = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
-        overrides[key.strip()] = value.strip()
-    return overrides
 
 
 def show_plan(request: RunRequest) -> None:

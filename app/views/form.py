@@ -92,6 +92,12 @@ def main_presets(hardware: Hardware) -> tuple[str, ...]:
     return MAIN_PRESETS
 
 
+def find_card(name: str | None, hardware: Hardware) -> Card | None:
+    """The card of one preset; None for a name that there is not."""
+    preset = Library().presets.get(name or "")
+    return _card(preset, hardware) if preset else None
+
+
 def _card(preset: Preset, hardware: Hardware) -> Card:
     about = preset.about
     fits = hardware.device in about.devices

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ringside.errors import DataError
+from ringside.rundir import write_atomic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,9 +49,7 @@ def multi_hot(labels: Sequence[Collection[str]], classes: Sequence[str]) -> NDAr
 def write_classes(path: Path, classes: Sequence[str]) -> None:
     """Write the class list as JSON; a reader never sees half of it."""
     content = msgspec.json.encode(ClassFile(format=FORMAT, classes=tuple(classes)))
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
-    partial.replace(path)
+    write_atomic(path, msgspec.json.format(content, indent=1) + b"\n")
 
 
 def read_classes(path: Path) -> tuple[str, ...]:

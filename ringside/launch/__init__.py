@@ -3,10 +3,9 @@
 plan        what is executed: argv, environment delta, working folder
 local       create a run directory and start its supervisor
 supervisor  the detached process that owns one run and writes its exit record
-identity    which process is meant: pid, create time and boot id together
-records     owner.json, exit.json and ranks/rankN.error.json
 verdict     from exit code, requests and logs to one final state and one sentence
 ladder      request, SIGTERM, SIGKILL, and proof that nothing is left
 stop        ask a run to stop and wait for its end
+locks       one starter and one reconciler at a time
 reconcile   close the books of runs whose owner is gone
 """

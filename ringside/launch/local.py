@@ -110,10 +110,6 @@ def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
         raise LaunchError(f"No supervisor can be started for {run.path}: {error}.") from None
 
 
-def _log_path(run: RunDir) -> Path:
-    return run.path / "supervisor.log"
-
-
 def _last_line(path: Path) -> str:
     try:
         lines = path.read_text(errors="replace").strip().splitlines()

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.identity import RUN_TOKEN
+from ringside.records import launcher_above
 from ringside.rundir import RunDir
 from ringside.spec import FORMAT, RunSpec
 
@@ -43,6 +44,16 @@ def make_plan(spec: RunSpec, run: RunDir) -> LaunchPlan:
     user's, and keeps what a library drops where it stands (core dumps) beside the other evidence.
     """
     return LaunchPlan(argv=_argv(spec, run), environment=_environment(spec, run), cwd=str(run.path))
+
+
+def observed_plan() -> LaunchPlan:
+    """The plan of a run that was launched by hand: its launcher's own words, as found above it.
+
+    The launcher's environment cannot be told from the shell's, so the delta stays empty; what the
+    ranks got is in the event `run_started`.
+    """
+    above = launcher_above()
+    return LaunchPlan(argv=above[1] if above else [sys.executable, *sys.argv], cwd=os.getcwd())
 
 
 def quoted_command(plan: LaunchPlan) -> str:

@@ -15,7 +15,7 @@ from ringside.identity import boot_id, run_processes
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.locks import run_lock
 from ringside.launch.verdict import name_processes
-from ringside.records import is_local, owner_is_alive, read_owner, write_exit
+from ringside.records import is_local, owner_is_alive, rank_errors, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
 
 NEVER_STARTED_S = 60.0
@@ -23,7 +23,7 @@ SILENT_S = 900.0
 
 
 def reconcile(run: RunDir) -> bool:
-    """Write `lost` for a run whose owner is gone, after its leftovers were ended.
+    """Write `lost` (or what a rank said) for a run whose owner is gone, after ending leftovers.
 
     Returns whether it did. A live run, a finished one, and one of another user are left alone.
     Raises RunDirError or LaunchError when the record cannot be written.
@@ -36,7 +36,13 @@ def reconcile(run: RunDir) -> bool:
         if why is None:
             return False
         finished = _last_sign_of_life(run)
-        write_exit(run, state="lost", reason=f"{why}{_end_leftovers(run)}.", finished=finished)
+        leftovers, errors = _end_leftovers(run), rank_errors(run)
+        if errors:
+            # A rank could still say why: that is the cause, not the missing record.
+            cause = f"Rank {errors[0].rank}: {errors[0].sentence}"
+            write_exit(run, state="failed", reason=cause, finished=finished)
+        else:
+            write_exit(run, state="lost", reason=f"{why}{leftovers}.", finished=finished)
     return True
 
 

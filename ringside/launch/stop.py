@@ -5,9 +5,9 @@ from __future__ import annotations
 from ringside.errors import LaunchError
 from ringside.identity import wait_until
 from ringside.launch.ladder import stop_grace_s, stop_ladder
-from ringside.launch.reconcile import is_local, reconcile
+from ringside.launch.reconcile import reconcile
 from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
-from ringside.records import ExitRecord, Owner, read_exit, read_owner, write_exit
+from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
 from ringside.rundir import RunDir
 
 __all__ = ["request_stop", "stop_ladder", "stop_run"]

@@ -130,7 +130,6 @@ def _epoch(epoch: int, seconds: float, auc: float) -> list[ev.Event]:
         backward_ms=50.0,
         optimizer_ms=15.0,
         step_ms_min=99.0,
-        step_ms_max=101.0,
         data_ms_min=4.0,
     )
     trained = ev.EpochTrained(

@@ -172,6 +172,14 @@ def test_one_bad_run_does_not_hide_the_others(ringside, story):
     assert BASE in ringside("list")[1]
 
 
+def test_a_run_that_cannot_be_read_is_not_left_out_of_a_comparison_silently(ringside, story):
+    _, run = story
+    run.spec.write_text("{")
+    code, out, err = ringside("compare", "calm", "swift")
+    assert (code, out) == (2, "")
+    assert "holds no readable spec.json" in err
+
+
 def test_show_for_people(ringside, story):
     code, out, _ = ringside("show", "swift-hare")
     assert code == 0

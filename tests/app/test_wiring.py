@@ -11,8 +11,11 @@ import gradio as gr
 import pytest
 
 from app.page import PageSettings, build
-from app.page.frame import changed
+from app.page.draw.train import strategy_about, strategy_cards
+from app.page.frame import careful, changed, quiet
 from app.page.train.form import Form
+from app.views.form import Card, Strategies
+from ringside.errors import RingsideError
 from ringside.words import catalogue
 
 PAGE = Path(__file__).parents[2] / "app"
@@ -102,3 +105,32 @@ def test_only_what_changed_is_sent():
     digests = {name: digest for name, (_, digest) in new.items()}
     assert changed({"a": 1, "b": [3]}, digests).keys() == {"b"}
     assert changed({"a": 1, "b": [2]}, digests) == {}
+
+
+@pytest.mark.parametrize("wrap", [careful, quiet])
+@pytest.mark.parametrize("error", [RingsideError("Choose less."), ZeroDivisionError()])
+def test_an_error_never_leaves_a_handler(wrap, error):
+    def handler(value):
+        raise error
+
+    assert wrap(handler)(1) == gr.skip()
+    assert wrap(dict)() == gr.skip()
+
+
+def test_an_unexpected_error_is_told_calmly(monkeypatch):
+    told = []
+    monkeypatch.setattr(gr, "Warning", lambda text, **_: told.append(text))
+
+    def handler():
+        raise ZeroDivisionError
+
+    careful(handler)()
+    assert "ZeroDivisionError" in told[0]
+    assert "your runs are not affected" in told[0]
+
+
+def test_what_comes_from_outside_is_escaped():
+    card = Card("x", "<b>t</b>", "<i>", "<u>", "<s>", "GPU", "team")
+    html = strategy_cards(Strategies((card,), (), ("<em>fault</em>",)), "x") + strategy_about(card)
+    assert not re.search("<(b>t|i>|u>|s>|em)", html)
+    assert "&lt;b&gt;t&lt;/b&gt;" in html

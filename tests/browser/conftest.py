@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -18,10 +19,10 @@ from ringside.launch.stop import stop_run
 from ringside.rundir import RunDir, list_run_dirs
 
 FOLDER = Path(__file__).parents[2]
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
 SERVE = (
     "import sys, pathlib; from app.page import serve; "
     "serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
@@ -42,8 +43,10 @@ class Site:
     def start(self) -> None:
         """Start and wait until it answers."""
         log = (self.root.parent / "server.log").open("ab")
+        # No preset of the person who runs the tests may appear among the cards.
+        environment = os.environ | {"XDG_DATA_HOME": str(self.root.parent / "home")}
         argv = [sys.executable, "-c", SERVE, str(self.root), str(self.port)]
-        self.process = subprocess.Popen(argv, cwd=FOLDER, stdout=log, stderr=log)
+        self.process = subprocess.Popen(argv, cwd=FOLDER, env=environment, stdout=log, stderr=log)
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             try:
@@ -94,8 +97,8 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_tab(site: Site, chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Open a page of the site; whatever it asks for from elsewhere, or complains of, fails the test."""
+def open_tab(chromium: Any, site: Site) -> Iterator[Callable[..., Any]]:
+    """Open a page of the site; a request to elsewhere or an error in the page fails the test."""
     contexts, foreign, errors = [], [], []
 
     def open_page(path: str = "/", *, width: int = 1280, dark: bool = False) -> Any:

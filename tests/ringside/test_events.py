@@ -23,13 +23,12 @@ EXAMPLES = (
     ev.RunStarted(
         t=1.5, observed=OBSERVED, num_train=100, num_val=20, num_classes=10, task="multi_label",
         data_fingerprint="abc", data_title="Emoji", steps_per_epoch=7, learning_rate=0.001,
-        resumed_from_step=3,
     ),
     ev.PhaseStarted(t=1.5, phase="train", epoch=2),
     ev.WindowTimed(
         t=1.5, epoch=1, step=10, num_steps=10, samples_per_s=640.0, train_loss=0.5,
         learning_rate=0.001, step_ms=100.0, data_ms=1.0, forward_ms=40.0, backward_ms=50.0,
-        optimizer_ms=9.0, step_ms_min=98.0, step_ms_max=100.0, data_ms_min=0.5, memory_bytes=2**33,
+        optimizer_ms=9.0, step_ms_min=98.0, data_ms_min=0.5, memory_bytes=2**33,
     ),
     ev.EpochTrained(
         t=1.5, epoch=1, epoch_time_s=10.0, num_samples=6400, samples_per_s=640.0,

@@ -20,7 +20,7 @@ OBSERVED = (
 )
 WINDOW = (
     '"learning_rate":0.001,"step_ms":100,"data_ms":1,"forward_ms":40,"backward_ms":50,'
-    '"optimizer_ms":9,"step_ms_min":98,"step_ms_max":100,"data_ms_min":0.5'
+    '"optimizer_ms":9,"step_ms_min":98,"data_ms_min":0.5'
 )
 STARTED = (
     '{"kind":"run_started","t":101,"observed":' + OBSERVED + ',"num_train":1280,"num_val":50,'

@@ -194,7 +194,7 @@ def test_a_large_file_is_refused_unread():
     ("text", "parts"),
     [
         ("title: t\ninner:\n  learning_rte: 1\n", ["line 3", "inner", "'learning_rate'"]),
-        ("titel: t\n", ["line 1", "titel", "unknown key", "'title'"]),
+        ("titlle: t\n", ["line 1", "titlle", "unknown key", "'title'"]),
         ("title: t\ninner:\n  learning_rate: fast\n", ["line 3", "inner.learning_rate", "float"]),
         ("title: t\ninner:\n  comm_hook: off\n", ["line 3", "'off'", "no", "fp16"]),
         ("title: t\ninner:\n  names: [a, 1]\n", ["line 3", "inner.names.1", "quotes"]),

@@ -37,18 +37,22 @@ def _card(card: Card, chosen: str) -> str:
     state = " disabled" if card.reason else " checked" if card.name == chosen else ""
     tags = "".join(f"<span>{escape(tag)}</span>" for tag in (card.devices, card.origin))
     reason = f'<span class="rs-reason">{escape(card.reason)}</span>' if card.reason else ""
-    hint = "\n".join(
-        f"{say(f'train.{name}')}: {text}"
-        for name, text in (("when", card.when), ("limits", card.limits))
-        if text
-    )
     name = escape(card.name)
     return (
-        f'<label class="rs-card-choice{" off" if card.reason else ""}" title="{escape(hint)}">'
+        f'<label class="rs-card-choice{" off" if card.reason else ""}">'
         f'<input type="radio" name="strategy" value="{name}"{state}>'
         f"<b>{escape(card.title)}</b><code>{name}</code><p>{escape(card.why)}</p>"
         f'<div class="rs-tags">{tags}{reason}</div></label>'
     )
+
+
+def strategy_about(card: Card | None) -> str:
+    """When the chosen strategy is right, and where its limits are."""
+    if card is None:
+        return ""
+    words = ((say("train.when"), card.when), (say("train.limits"), card.limits))
+    lines = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in words if v)
+    return f'<dl class="rs-about">{lines}</dl>'
 
 
 def data_panel(facts: DataFacts | None, error: str = "") -> str:

@@ -23,7 +23,7 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     with gr.Row(elem_classes="rs-columns rs-top"):
         with gr.Column(scale=27, min_width=320, elem_classes="rs-stack"):
             data_fields, data = draw_data()
-            preset = draw_strategies(settings)
+            preset, about = draw_strategies(settings)
         with gr.Column(scale=20, min_width=320, elem_classes="rs-stack"):
             with gr.Column(elem_classes="rs-card", elem_id="run-card"):
                 run_fields = draw_run()
@@ -31,7 +31,7 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
             shown |= _draw_baseline()
     shown |= _draw_preview()
     form = Form(preset=preset, request_id=hidden("request-id"), **data_fields, **run_fields)
-    panels = Panels(data=data, token=token, go=hidden("go"), **shown)
+    panels = Panels(data=data, about=about, token=token, go=hidden("go"), **shown)
     _connect(page, form, panels, settings)
 
 
@@ -94,8 +94,8 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
     handlers = Handlers(form, panels, settings)
     everything = set(form.components().values())
     plan_shown = [
-        panels.plan, panels.start, panels.preview, panels.baseline_box, panels.baseline,
-        panels.baseline_start, form.batch, form.processes, form.image_size,
+        panels.about, panels.plan, panels.start, panels.preview, panels.baseline_box,
+        panels.baseline, panels.baseline_start, form.batch, form.processes, form.image_size,
     ]  # fmt: skip
     fresh = [form.preset, form.request_id, form.seed, form.learning_rate, panels.data]
     page.load(handlers.open, None, [*fresh, *plan_shown], api_name="open_train", **QUICK)

@@ -92,12 +92,12 @@ def draw_data() -> tuple[dict[str, Component], gr.HTML]:
         return {"source": source, "folder": folder}, block("data-facts")
 
 
-def draw_strategies(settings: PageSettings) -> gr.HTML:
-    """The second choice: one card a preset."""
+def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:
+    """The second choice: one card a preset, and a place for words about the chosen one."""
     with gr.Column(elem_classes="rs-card", elem_id="strategy-card"):
         block("strategy-heading", heading(say("train.strategy")))
         first = main_presets(settings.hardware)[0]
-        return gr.HTML(
+        preset = gr.HTML(
             first,
             label=say("field.preset"),
             html_template="${cards}",
@@ -106,6 +106,7 @@ def draw_strategies(settings: PageSettings) -> gr.HTML:
             apply_default_css=False,
             elem_id="field-preset",
         )
+        return preset, block("strategy-about")
 
 
 def draw_run() -> dict[str, Component]:

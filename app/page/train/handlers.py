@@ -17,6 +17,7 @@ from app.page.draw.train import (
     data_panel,
     plan_panel,
     settings_list,
+    strategy_about,
     strategy_cards,
 )
 from app.page.frame import careful, quiet
@@ -26,6 +27,7 @@ from app.views.data import data_facts
 from app.views.form import (
     Plan,
     data_text,
+    find_card,
     plan,
     preview,
     start,
@@ -46,6 +48,7 @@ class Panels:
     """Everything that is shown and not filled in, and the buttons."""
 
     data: gr.HTML
+    about: gr.HTML
     plan: gr.HTML
     start: gr.Button
     preview: gr.Button
@@ -126,7 +129,9 @@ class Handlers:
     def _plan_changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
         found, panels = plan(values, self.settings.hardware), self.panels
         can_start = found.spec is not None
+        card = find_card(values["preset"], self.settings.hardware)
         return {
+            panels.about: strategy_about(card),
             panels.plan: plan_panel(found),
             panels.start: gr.Button(interactive=can_start),
             panels.preview: gr.Button(interactive=can_start),
