@@ -111,6 +111,7 @@ def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
         and not differences(wanted, baseline)
         and wanted.accelerate.mixed_precision == baseline.accelerate.mixed_precision
         and wanted.training.compile == baseline.training.compile
+        and wanted.channels_last == baseline.channels_last
         and wanted.seed == baseline.seed
     )
     if not same:
@@ -153,7 +154,10 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
     scaling = scaling_of(record.spec, baseline.spec)
     unlike = differences(baseline_of(record.spec), baseline.spec) + _unlike(record, baseline)
     if scaling is None or unlike:
-        why = "; ".join(unlike) or "its preset, precision, compilation, seed or batch is another"
+        why = (
+            "; ".join(unlike)
+            or "its preset, precision, compilation, memory layout, seed or batch is another"
+        )
         return SpeedUp(
             samples_per_s=rate, reason=f"{baseline.id} is no baseline of this run: {why}"
         )

@@ -176,6 +176,7 @@ class Session:
     def _stop_after(self, epoch: int) -> bool:
         """Between epochs all requests count; an exchange makes the ranks agree."""
         self.control.exchange()
+        self.control.take("checkpoint")  # This epoch's was written a moment ago.
         for request in ("stop", "stop-after-epoch"):
             if self.control.take(request) and epoch < self.spec.epochs:
                 self.writer.write(StopAgreed(request=request, epoch=epoch, step=0))

@@ -6,6 +6,8 @@ form      from the fields of the launch form to a plan, its files, and a started
 data      what is in a data set, at a glance
 desk      what the server keeps of the runs: one reader a run, its baseline, the list
 run       one run as the page shows it
+step      where the time of a step goes
+setup     what was asked for, and what really ran
 logs      the logs of a run by rank, read by byte offset
 table     runs side by side
 """

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.views import figures
+from app.views.setup import setup_lines, word_for
+from app.views.step import Step, step_view
 from ringside.compare import SpeedUp, speedup
-from ringside.events import WindowTimed
 from ringside.run import EpochRow, RunRecord, require_spec
-from ringside.sentences import plan_notes, plan_sentence
-from ringside.spec import Observed
-from ringside.words import catalogue, say
+from ringside.words import say
 
 MAX_POINTS = 1000
-SLOW_DATA_RATIO = 0.1
-PARTS = ("data", "forward", "backward", "optimizer", "rest")
 
 Point = tuple[float, float, str]
 T = TypeVar("T")
@@ -29,25 +26,6 @@ class Tile:
     value: str
     label: str
     tone: str = "plain"
-
-
-@dataclass(frozen=True)
-class StepPart:
-    """One colour of the step bar: which one, its word, its time, its share from 0 to 1."""
-
-    key: str
-    label: str
-    time: str
-    share: float
-
-
-@dataclass(frozen=True)
-class Step:
-    """Where a step goes, and the one thing worth saying about it."""
-
-    total: str
-    parts: tuple[StepPart, ...]
-    sentence: str
 
 
 @dataclass(frozen=True)
@@ -96,13 +74,13 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         facts=(spec.preset, spec.model, spec.data.label, progress(record)),
         tiles=tuple(_tiles(record, gain)),
         epochs=tuple(_epoch_line(row, gain) for row in record.epochs),
-        step=_step(record.windows),
+        step=step_view(record.windows),
         loss_points=tuple(_loss_points(record)),
         score_points=tuple(_score_points(record)),
         ending=_ending(record),
         warnings=tuple(w.message for w in record.warnings if w.code != "data"),
         notes=tuple(w.message for w in record.warnings if w.code == "data"),
-        setup=tuple(_setup(record)),
+        setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
     )
 
@@ -114,7 +92,7 @@ def progress(record: RunRecord) -> str:
         return say("run.epochs_done", n=len(record.epochs), total=total)
     if record.epoch:
         return say("run.epoch_of", n=record.epoch, total=total)
-    return _word("phase", record.phase or "waiting")
+    return word_for("phase", record.phase or "waiting")
 
 
 def sign_of_life(record: RunRecord, now: float) -> str:
@@ -201,35 +179,6 @@ def _epoch_line(row: EpochRow, gain: SpeedUp) -> tuple[str, ...]:
     )
 
 
-def _step(windows: Sequence[WindowTimed]) -> Step | None:
-    """Means over the windows of the newest epoch, so that warm-up fades out by itself."""
-    if not windows:
-        return None
-    newest = [w for w in windows if w.epoch == windows[-1].epoch]
-    total = _mean(newest, "step_ms")
-    times = {part: _mean(newest, f"{part}_ms") for part in PARTS[:-1]}
-    times["rest"] = max(0.0, total - sum(times.values()))
-    whole = sum(times.values()) or 1.0
-    parts = tuple(
-        StepPart(part, say(f"step.{part}"), figures.milliseconds(ms), ms / whole)
-        for part, ms in times.items()
-    )
-    return Step(figures.milliseconds(total), parts, _step_sentence(parts))
-
-
-def _mean(windows: Sequence[WindowTimed], name: str) -> float:
-    steps = sum(window.num_steps for window in windows)
-    return sum(getattr(w, name) * w.num_steps for w in windows) / steps if steps else 0.0
-
-
-def _step_sentence(parts: Sequence[StepPart]) -> str:
-    data = parts[0]
-    if data.share >= SLOW_DATA_RATIO:
-        return say("step.data_slow", share=figures.percent(data.share))
-    largest = max(parts, key=lambda part: part.share)
-    return say("step.largest", part=largest.label, share=figures.percent(largest.share))
-
-
 def _loss_points(record: RunRecord) -> Iterator[Point]:
     per_epoch = record.started.steps_per_epoch if record.started else 0
     if per_epoch:
@@ -274,39 +223,3 @@ def _ending(record: RunRecord) -> Ending | None:
         bad=True,
         traceback=None if failure.user_error else failure.traceback,
     )
-
-
-def _setup(record: RunRecord) -> Iterator[tuple[str, str]]:
-    """What was asked for, and what really ran."""
-    spec = require_spec(record)
-    yield say("setup.asked"), plan_sentence(spec)
-    yield from ((say("setup.note"), note) for note in plan_notes(spec))
-    if record.started is not None:
-        images = (figures.count(n) for n in (record.started.num_train, record.started.num_val))
-        yield say("setup.data"), say("setup.data_value", train=next(images), val=next(images),
-                                     title=record.started.data_title)  # fmt: skip
-    if record.observed is not None:
-        yield from _observed(record.observed)
-    if record.best_checkpoint:
-        yield say("setup.best"), record.best_checkpoint
-    yield say("setup.folder"), record.path
-
-
-def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
-    really = say(
-        "setup.really_value",
-        processes=seen.num_processes,
-        strategy=_word("strategy", seen.strategy),
-        precision=_word("precision", seen.mixed_precision),
-        backend=seen.backend or figures.DASH,
-        device=seen.device_name,
-    )
-    yield say("setup.really"), really
-    yield say("setup.parameters"), figures.count(seen.num_parameters)
-    yield say("setup.bytes"), figures.size(seen.reduced_bytes_per_step)
-    yield say("setup.versions"), " · ".join(f"{k} {v}" for k, v in seen.versions.items())
-
-
-def _word(section: str, key: str) -> str:
-    """The word for a name that comes from a run; a name without one stands for itself."""
-    return catalogue().get(f"{section}.{key}", key)

@@ -111,4 +111,4 @@ def test_facts_of_the_data():
     assert len(facts.pictures) == 8
     assert facts.pictures[0][1].startswith("data:image/png;base64,")
     with pytest.raises(DataError):
-        data_facts("prodcuts")
+        data_facts("no-such-source")

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from app.views.desk import Desk
-from app.views.run import MAX_POINTS, PARTS, thinned
+from app.views.run import MAX_POINTS, thinned
+from app.views.step import PARTS
 from ringside import events as ev
 from ringside.errors import RunDirError
 

@@ -43,6 +43,15 @@ def tile(tab, words):
     return found.inner_text()
 
 
+@pytest.fixture
+def story(site):
+    """The runs so far, oldest first: the baseline, DDP, and the one that was stopped."""
+    runs = list(reversed(site.runs()))
+    if len(runs) < 3:
+        pytest.skip("needs the runs of the tests before it: run the whole file")
+    return runs
+
+
 def test_a_refusal_is_said_before_start(open_tab):
     tab = open_tab()
     fill(tab)
@@ -122,18 +131,24 @@ def test_stop_is_believed_only_when_it_is_true(open_tab, site):
     assert tab.locator("#epochs tbody tr").count() >= 1
 
 
-def test_compare_the_two(open_tab, site):
-    names = [run.name for run in reversed(site.runs()[1:])]
+def test_compare_the_two(open_tab, story):
+    names = [run.name for run in story[:2]]
     tab = open_tab(f"/compare?runs={','.join(names)}")
     tab.wait_for_selector("#comparison tbody tr:nth-child(2)")
     assert "weak scaling" in tab.locator("#comparison").inner_text()
     assert tab.locator(".rs-charts figure").count() == 3
 
 
+def test_an_address_of_no_run_says_so_and_shows_the_list(open_tab, site):
+    tab = open_tab("/runs?run=no-such-run")
+    tab.wait_for_selector("#notice >> text=No run 'no-such-run'")
+    assert tab.locator("#run-list tbody tr").count() == len(site.runs())
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_page_fits(open_tab, artefacts, site, width, dark):
-    run = site.runs()[1].id
+def test_every_page_fits(open_tab, artefacts, story, width, dark):
+    run = story[1].id
     paths = {"train": "/", "run": f"/runs?run={run}", "compare": "/compare"}
     ready = {"train": ".rs-pictures img", "run": "#curve-loss svg, #curve-loss canvas",
              "compare": "#comparison td"}  # fmt: skip

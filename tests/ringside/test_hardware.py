@@ -134,19 +134,6 @@ def test_on_a_cpu_a_device_is_a_process_with_its_threads():
     assert Hardware(num_cores=2).num_devices(threads_per_device=4) == 1
 
 
-def test_machines_of_one_kind_have_one_fingerprint():
-    def machine(*names: str, cores: int = 8) -> str:
-        gpus = tuple(
-            Gpu(index=i, name=name, uuid=f"u{i}", memory_total_bytes=1, memory_used_bytes=i)
-            for i, name in enumerate(names)
-        )
-        return Hardware(gpus=gpus, num_cores=cores).fingerprint
-
-    assert machine("H200", "A100") == machine("A100", "H200", cores=2)
-    assert machine("H200") != machine("A100")
-    assert machine() != machine(cores=4)
-
-
 def test_windows_is_refused_in_one_sentence(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(RingsideError, match="on Windows use WSL"):

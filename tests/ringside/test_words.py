@@ -29,10 +29,11 @@ def calls() -> list[tuple[str, str, set[str] | None]]:
             if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say"):
                 continue
             key = node.args[0]
-            if isinstance(key, ast.Constant):
-                names = {keyword.arg for keyword in node.keywords}
-                place = f"{path.relative_to(CLONE)}:{node.lineno}"
-                found.append((place, key.value, None if None in names else names))
+            for choice in (key.body, key.orelse) if isinstance(key, ast.IfExp) else (key,):
+                if isinstance(choice, ast.Constant):
+                    names = {keyword.arg for keyword in node.keywords}
+                    place = f"{path.relative_to(CLONE)}:{node.lineno}"
+                    found.append((place, choice.value, None if None in names else names))
     return found
 
 

@@ -7,7 +7,8 @@ from html import escape
 
 from app.page.draw import badge, heading, items, soft, table
 from app.views.desk import ListRow
-from app.views.run import Ending, RunView, Step, Tile
+from app.views.run import Ending, RunView, Tile
+from app.views.step import Step
 from ringside.words import say
 
 EPOCH_COLUMNS = ("epoch", "time", "rate", "speedup", "loss", "auc", "f1")

@@ -44,6 +44,7 @@ LOG_TEMPLATE = (
 def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     """Lay the page out and connect it; called inside the page's context."""
     token = draw_frame(settings, "runs")
+    notice = block("notice")
     with gr.Column(visible=False, elem_id="live", elem_classes="rs-stack") as live:
         shown = _draw_head()
         with gr.Row(elem_classes="rs-columns", equal_height=True):
@@ -55,7 +56,8 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
         shown["remarks"] = block("remarks", elem_classes="rs-card rs-maybe")
         shown["setup"] = block("setup", elem_classes="rs-card rs-maybe")
     shown["list"] = block("run-list", elem_classes="rs-card")
-    parts = Parts(token=token, run=hidden("run-id"), seen=hidden("seen"), live=live, **shown)
+    fields = {"token": token, "run": hidden("run-id"), "seen": hidden("seen")}
+    parts = Parts(**fields, notice=notice, live=live, **shown)
     _connect(page, parts, settings)
 
 
@@ -137,7 +139,9 @@ def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
         parts.setup, parts.list,
     ]  # fmt: skip
     inputs = {parts.run, parts.seen, parts.log_choice}
-    page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)
+    page.load(
+        handlers.open, None, [parts.notice, parts.run, *polled], api_name="open_runs", **QUICK
+    )
     timer = gr.Timer(POLL_S)
     timer.tick(handlers.poll, inputs, polled, api_name="poll_run", **QUICK)
     parts.log_choice.input(

@@ -12,6 +12,7 @@ import pandas as pd
 from gradio.components import Component
 
 from app.guard import require_token
+from app.page.draw import soft
 from app.page.draw.runs import (
     empty_list,
     ending_card,
@@ -27,6 +28,7 @@ from app.page.frame import careful, changed, quiet
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
 from app.views.run import Point, RunView
+from ringside.errors import RingsideError
 from ringside.launch.stop import request_stop
 from ringside.rundir import RunDir
 from ringside.words import say
@@ -50,6 +52,7 @@ class Parts:
     token: gr.Textbox
     run: gr.Textbox
     seen: gr.Textbox
+    notice: gr.HTML
     live: gr.Column
     head: gr.HTML
     stop: gr.Button
@@ -89,9 +92,14 @@ class Handlers:
     @quiet
     def open(self, request: gr.Request) -> Changes:
         """The run of `?run=`, else the newest; and the list."""
-        run = self.desk.find(request.query_params.get("run"))
+        notice, run = "", None
+        try:
+            run = self.desk.find(request.query_params.get("run"))
+        except RingsideError as error:
+            notice = soft(str(error))
         run_id = run.id if run else ""
-        return {self.parts.run: run_id, **self._changes(run_id, {}, CONSOLE)}
+        changes = self._changes(run_id, {}, CONSOLE)
+        return {self.parts.notice: notice, self.parts.run: run_id, **changes}
 
     @quiet
     def poll(self, data: Changes) -> Changes:

@@ -1,0 +1,47 @@
+"""The set-up of a run: what was asked for, and what really ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.views import figures
+from ringside.run import RunRecord, require_spec
+from ringside.sentences import plan_notes, plan_sentence
+from ringside.spec import Observed
+from ringside.words import catalogue, say
+
+
+def setup_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
+    """What was asked for, and what really ran."""
+    spec = require_spec(record)
+    yield say("setup.asked"), plan_sentence(spec)
+    yield from ((say("setup.note"), note) for note in plan_notes(spec))
+    if record.started is not None:
+        images = (figures.count(n) for n in (record.started.num_train, record.started.num_val))
+        yield say("setup.data"), say("setup.data_value", train=next(images), val=next(images),
+                                     title=record.started.data_title)  # fmt: skip
+    if record.observed is not None:
+        yield from _observed(record.observed)
+    if record.best_checkpoint:
+        yield say("setup.best"), record.best_checkpoint
+    yield say("setup.folder"), record.path
+
+
+def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
+    really = say(
+        "setup.really_value",
+        processes=seen.num_processes,
+        strategy=word_for("strategy", seen.strategy),
+        precision=word_for("precision", seen.mixed_precision),
+        backend=seen.backend or figures.DASH,
+        device=seen.device_name,
+    )
+    yield say("setup.really"), really
+    yield say("setup.parameters"), figures.count(seen.num_parameters)
+    yield say("setup.bytes"), figures.size(seen.reduced_bytes_per_step)
+    yield say("setup.versions"), " · ".join(f"{k} {v}" for k, v in seen.versions.items())
+
+
+def word_for(section: str, key: str) -> str:
+    """The word for a name that comes from a run; a name without one stands for itself."""
+    return catalogue().get(f"{section}.{key}", key)

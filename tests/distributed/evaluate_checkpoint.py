@@ -1,0 +1,46 @@
+"""Launched by a test: evaluates a checkpoint on however many ranks the launcher starts.
+
+    accelerate launch ... evaluate_checkpoint.py SPEC CHECKPOINT OUT
+
+Each rank first shifts its BatchNorm statistics by its own number, less the mean of all: what the
+evaluation averages must then be the checkpoint's own statistics again.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+import torch
+
+from ringside.data import open_data
+from ringside.spec import RunSpec
+from training.batchnorm import running_statistics
+from training.checkpoint import load_weights
+from training.control import Control
+from training.engine import Engine
+from training.evaluation import Evaluator
+from training.model import make_loss, make_model, make_optimizer
+
+
+def main(spec_path: str, checkpoint: str, out: str) -> None:
+    spec = msgspec.json.decode(Path(spec_path).read_bytes(), type=RunSpec)
+    engine = Engine(spec)
+    data = open_data(spec.data)
+    model = make_model(spec, len(data.classes))
+    load_weights(model, Path(checkpoint))
+    engine.loss = make_loss(data.task)
+    engine.prepare(model, make_optimizer(spec, model))
+    with torch.no_grad():
+        for buffer in running_statistics(engine.plain):
+            buffer += engine.rank - (engine.world - 1) / 2
+    control = Control(engine.rank, engine.world)
+    result = Evaluator(engine, data, control, num_workers=0).evaluate(1)
+    if engine.rank == 0:
+        Path(out).write_bytes(msgspec.json.encode(result))
+    if engine.world > 1:
+        torch.distributed.destroy_process_group()
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,91 @@
+"""Every preset that names the CPU really runs here, as what it says it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import timm
+from safetensors.torch import load_file
+
+from ringside.data import open_data, read_classes
+from ringside.presets import Library
+
+pytestmark = pytest.mark.distributed
+
+EXPECTED = {
+    "single": {"num_processes": 1, "strategy": "single", "mixed_precision": "no"},
+    "ddp": {"strategy": "ddp", "mixed_precision": "no", "comm_hook": "no"},
+    "ddp_accum4": {"strategy": "ddp", "mixed_precision": "no"},
+    "ddp_accum8": {"strategy": "ddp", "mixed_precision": "no"},
+    "ddp_bf16": {"strategy": "ddp", "mixed_precision": "bf16", "reduce_dtype": "fp32"},
+    "ddp_bf16_compiled": {"strategy": "ddp", "mixed_precision": "bf16", "compiled": True},
+    "ddp_bf16_compress": {
+        "strategy": "ddp",
+        "mixed_precision": "bf16",
+        "comm_hook": "bf16",
+        "reduce_dtype": "bf16",
+    },
+    "fsdp": {"strategy": "fsdp", "mixed_precision": "no", "reduce_dtype": "fp32"},
+    "fsdp_bf16": {"strategy": "fsdp", "mixed_precision": "bf16", "reduce_dtype": "bf16"},
+}
+BYTES = {"fp32": 4, "bf16": 2}
+
+
+def test_every_cpu_preset_of_the_library_is_launched_here():
+    on_cpu = {preset.name for preset in Library() if "cpu" in preset.about.devices}
+    assert on_cpu == set(EXPECTED)
+
+
+@pytest.mark.parametrize("preset", EXPECTED)
+def test_the_preset_runs_as_what_it_says(preset, finished_run):
+    record = finished_run(preset)
+    assert record.state == "completed", record.failure
+    observed = record.observed
+    expected = {"num_processes": 2, "device": "cpu", "threads": 1, **EXPECTED[preset]}
+    assert {name: getattr(observed, name) for name in expected} == expected
+    assert observed.backend == (None if preset == "single" else "gloo")
+    if preset != "single":
+        size = BYTES[observed.reduce_dtype]
+        assert observed.reduced_bytes_per_step == size * observed.num_parameters
+
+
+@pytest.mark.parametrize("preset", EXPECTED)
+def test_it_learns_and_is_evaluated_on_every_sample(preset, finished_run):
+    first, last = finished_run(preset).epochs
+    assert last.train_loss < first.train_loss
+    assert last.auc_macro > 0.6
+    assert first.num_evaluated == last.num_evaluated == 320
+    assert first.samples_per_s == pytest.approx(first.num_samples / first.epoch_time_s)
+
+
+@pytest.mark.parametrize(("preset", "k"), [("ddp_accum4", 4), ("ddp_accum8", 8)])
+def test_accumulation_multiplies_the_global_batch(preset, k, finished_run):
+    record = finished_run(preset)
+    assert record.spec.global_batch == 64 * k
+    assert record.spec.micro_batch == 32
+    assert record.started.steps_per_epoch == 640 // (64 * k)
+    assert record.epochs[0].num_samples == 640 // (64 * k) * 64 * k
+
+
+@pytest.mark.parametrize("preset", ["ddp_bf16_compiled", "fsdp", "single"])
+def test_the_checkpoint_loads_into_plain_timm(preset, finished_run):
+    record = finished_run(preset)
+    folder = Path(record.path) / record.best_checkpoint
+    classes = read_classes(folder / "classes.json")
+    assert classes == open_data(record.spec.data).classes
+    model = timm.create_model(record.spec.model, num_classes=len(classes))
+    model.load_state_dict(load_file(folder / "model.safetensors"), strict=True)
+
+
+def test_fsdp_trains_like_ddp(finished_run):
+    """Same samples, same start, fp32: sharding must not change what is learned."""
+    ddp, fsdp = finished_run("ddp").epochs, finished_run("fsdp").epochs
+    for a, b in zip(ddp, fsdp, strict=True):
+        assert b.train_loss == pytest.approx(a.train_loss, rel=1e-4)
+        assert b.auc_macro == pytest.approx(a.auc_macro, abs=2e-3)
+
+
+def test_each_rank_leaves_its_own_step_times(finished_run):
+    folder = Path(finished_run("ddp").path) / "ranks"
+    assert {path.name for path in folder.iterdir()} == {"rank0.jsonl", "rank1.jsonl"}
