@@ -113,8 +113,8 @@ def test_one_killed_rank_fails_the_run_and_leaves_nothing(start):
     wait_until_training(run)
     victim = next(
         process
-        for process in map(lambda identity: psutil.Process(identity.pid), run_processes(run.id))
-        if process.environ().get("RANK") == "1"
+        for identity in run_processes(run.id)
+        if (process := psutil.Process(identity.pid)).environ().get("RANK") == "1"
     )
     victim.send_signal(signal.SIGKILL)
     record = wait_for_end(run)

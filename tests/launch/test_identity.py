@@ -72,8 +72,8 @@ def test_descendants_include_grandchildren():
     code = f"import subprocess; subprocess.run({SLEEP!r})"
     child = subprocess.Popen([sys.executable, "-c", code])
     assert identity.wait_until(lambda: len(descendants(child.pid)) == 1, 5.0)
-    family = descendants(os.getpid())
-    assert {identity.of(child.pid)} | descendants(child.pid) <= family
+    family = {identity.of(child.pid)} | descendants(child.pid)
+    assert family <= descendants(os.getpid())
     assert stop_ladder([identity.of(child.pid)], "20260101-000000-no-run", step_s=1.0) == set()
     assert not family & descendants(os.getpid())
     child.wait()
