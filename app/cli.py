@@ -145,7 +145,7 @@ def ui(
 
 @app.command()
 def demo(
-    epochs: Annotated[int, typer.Option(help="Epochs of each run.")] = 5,
+    epochs: Annotated[int, typer.Option(help="Epochs of each run.")] = 10,
     port: Annotated[int | None, typer.Option(help="Port of the page.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Leave when both runs have ended.")] = False,
 ) -> None:

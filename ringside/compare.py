@@ -18,6 +18,7 @@ from ringside.errors import RunDirError
 from ringside.run import EpochRow, RunRecord, fold_run
 from ringside.rundir import list_run_dirs
 from ringside.spec import AccelerateSettings, RunSpec
+from ringside.words import say
 
 Scaling = Literal["weak", "strong"]
 BASELINE = "single"
@@ -145,29 +146,22 @@ def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
 def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
     """The speed-up of a run against its baseline, or the reason why there is no number."""
     if record.spec is None:
-        return SpeedUp(reason="the run has no spec")
+        return SpeedUp(reason=say("speedup.no_spec"))
     rate = record.steady_samples_per_s
     if record.spec.preset == BASELINE:
-        return SpeedUp(samples_per_s=rate, reason="this is a baseline")
+        return SpeedUp(samples_per_s=rate, reason=say("speedup.is_baseline"))
     if baseline is None or baseline.spec is None:
-        return SpeedUp(samples_per_s=rate, reason="no baseline: run `single` at these settings")
+        return SpeedUp(samples_per_s=rate, reason=say("speedup.no_baseline"))
     scaling = scaling_of(record.spec, baseline.spec)
     unlike = differences(baseline_of(record.spec), baseline.spec) + _unlike(record, baseline)
     if scaling is None or unlike:
-        why = (
-            "; ".join(unlike)
-            or "its preset, precision, compilation, memory layout, seed or batch is another"
-        )
-        return SpeedUp(
-            samples_per_s=rate, reason=f"{baseline.id} is no baseline of this run: {why}"
-        )
+        why = "; ".join(unlike) or say("speedup.other_settings")
+        reason = say("speedup.not_its_baseline", baseline=baseline.id, why=why)
+        return SpeedUp(samples_per_s=rate, reason=reason)
     base_rate = baseline.steady_samples_per_s
     if rate is None or base_rate is None:
-        which = "the run" if rate is None else "the baseline"
-        return SpeedUp(
-            baseline_id=baseline.id, samples_per_s=rate,
-            reason=f"{which} has no epoch after the first yet, and the first is warm-up",
-        )  # fmt: skip
+        key = "speedup.run_warms_up" if rate is None else "speedup.baseline_too_short"
+        return SpeedUp(baseline_id=baseline.id, samples_per_s=rate, reason=say(key))
     value = rate / base_rate
     return SpeedUp(
         value=value,
@@ -197,6 +191,8 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
     assert base is not None
     reasons = differences(base, spec) + _unlike(first, record)
     scored, first_scored = _last_scored(record), _last_scored(first)
+    if scored and first_scored and scored.epoch != first_scored.epoch:
+        reasons.append(f"scored epochs: {first_scored.epoch} and {scored.epoch}")
     comparable = not reasons and record is not first
     total = record.total_time_s
     return ComparedRun(

@@ -18,7 +18,7 @@ from ringside.models import check_model
 from ringside.presets import Library, Preset, PresetFile
 from ringside.spec import AccelerateSettings, Device, RunSpec, TrainingSettings, refuse_uneven
 
-DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 32, "cuda": 128}
+DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
 MAX_BATCH = 2**20
 MAX_SEED = 2**31 - 1  # as in RunSpec
 

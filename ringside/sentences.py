@@ -55,4 +55,6 @@ def _devices(spec: RunSpec, language: str) -> str:
         ids = [str(index) for index in spec.gpu_ids]
         text = " and ".join([", ".join(ids[:-1]), ids[-1]]) if len(ids) > 1 else "".join(ids)
         return say("plan.gpus", language, ids=text)
-    return say("plan.cpu", language, threads=spec.threads_per_device)
+    key = "plan.cpu_one" if spec.threads_per_device == 1 else "plan.cpu_many"
+    each = "" if spec.num_processes == 1 else "_each"
+    return say(key + each, language, threads=spec.threads_per_device)

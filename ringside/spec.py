@@ -76,7 +76,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
-    learning_rate: PositiveFloat = 0.001
+    learning_rate: PositiveFloat = 0.002
     learning_rate_rule: Literal["linear", "sqrt", "none"] = "sqrt"
     base_batch: PositiveInt = 64
     momentum: Annotated[float, Meta(ge=0, lt=1)] = 0.9

@@ -53,15 +53,17 @@ def probabilities(logits: torch.Tensor, task: str) -> torch.Tensor:
 def make_optimizer(spec: RunSpec, model: nn.Module) -> torch.optim.Optimizer:
     """SGD with momentum or AdamW; BatchNorm and biases are not decayed.
 
-    `foreach`, never `fused`: a fused SGD has no sharding strategy under FSDP2.
+    Fused, because the step is bound by memory: on one CPU thread AdamW takes a fifth of the time
+    of `foreach`. Only a fused SGD has no sharding strategy under FSDP2.
     """
     settings = spec.training
     groups = param_groups_weight_decay(model, settings.weight_decay)
-    if settings.optimizer == "sgd":
-        return torch.optim.SGD(
-            groups,
-            lr=spec.learning_rate,
-            momentum=settings.momentum,
-            nesterov=settings.momentum > 0,
-        )
-    return torch.optim.AdamW(groups, lr=spec.learning_rate)
+    if settings.optimizer == "adamw":
+        return torch.optim.AdamW(groups, lr=spec.learning_rate, fused=True)
+    return torch.optim.SGD(
+        groups,
+        lr=spec.learning_rate,
+        momentum=settings.momentum,
+        nesterov=settings.momentum > 0,
+        fused=spec.strategy != "fsdp",
+    )

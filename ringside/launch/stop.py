@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from ringside.errors import LaunchError
 from ringside.identity import wait_until
 from ringside.launch.ladder import stop_grace_s, stop_ladder
@@ -10,6 +12,8 @@ from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
 from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
 from ringside.rundir import RunDir
 
+TERMINAL_TIMEOUT_S = 90.0
+
 __all__ = ["request_stop", "stop_ladder", "stop_run"]
 
 
@@ -17,6 +21,16 @@ def request_stop(run: RunDir) -> None:
     """Leave the request; the trainer reads it at its next step boundary. Returns at once."""
     if not run.requested("stop"):
         run.request("stop")
+
+
+def stop_in_background(run: RunDir) -> None:
+    """Ask for the stop and return; a run without a supervisor is seen through by a thread."""
+    request_stop(run)
+    owner = read_owner(run)
+    if owner is not None and owner.kind == "terminal":
+        threading.Thread(
+            target=stop_run, args=(run,), kwargs={"timeout_s": TERMINAL_TIMEOUT_S}, daemon=True
+        ).start()
 
 
 def stop_run(run: RunDir, *, timeout_s: float) -> ExitRecord | None:

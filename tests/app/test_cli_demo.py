@@ -50,7 +50,7 @@ def play(*argv: str) -> int:
 def test_the_story(stage, capsys):
     """Equal images per device, the page beside the first run, the speed-up at the end."""
     assert play("--epochs", "2", "--port", "7999") == 0
-    assert stage.happened == ["start single 1 x 32", "page 7999", "start ddp 2 x 32"]
+    assert stage.happened == ["start single 1 x 64", "page 7999", "start ddp 2 x 64"]
     out = capsys.readouterr().out
     assert "page http://127.0.0.1:7860" in out
     assert "2.00x" in out
@@ -59,7 +59,7 @@ def test_the_story(stage, capsys):
 def test_a_failed_first_run_ends_it(stage):
     stage.states["single"] = "failed"
     assert play() == 1
-    assert "start ddp 2 x 32" not in stage.happened
+    assert "start ddp 2 x 64" not in stage.happened
 
 
 def test_ctrl_c_stops_what_was_started(stage, monkeypatch):

@@ -15,7 +15,7 @@ FILLED = {"source": "products:ci", "preset": "ddp", "model": "resnet10t", "epoch
 def test_empty_fields_take_the_defaults(hardware):
     plan = form.plan({"source": "emoji", "preset": "ddp", "batch": None, "model": ""}, hardware)
     assert plan.spec is not None
-    assert (plan.spec.global_batch, plan.spec.num_processes) == (64, 2)
+    assert (plan.spec.global_batch, plan.spec.num_processes) == (128, 2)
     assert plan.spec.model == "resnet50"
     assert plan.sentence.startswith("2 processes on CPU")
     assert plan.notes

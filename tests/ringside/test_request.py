@@ -49,18 +49,18 @@ def ours(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("preset", "num_gpus", "num_cores", "processes", "device", "global_batch"),
     [
-        ("single", 0, 1, 1, "cpu", 32),
-        ("single", 0, 32, 1, "cpu", 32),
+        ("single", 0, 1, 1, "cpu", 64),
+        ("single", 0, 32, 1, "cpu", 64),
         ("single", 4, 32, 1, "cuda", 128),
-        ("ddp", 0, 1, 1, "cpu", 32),
-        ("ddp", 0, 2, 2, "cpu", 64),
-        ("ddp", 0, 32, 2, "cpu", 64),
+        ("ddp", 0, 1, 1, "cpu", 64),
+        ("ddp", 0, 2, 2, "cpu", 128),
+        ("ddp", 0, 32, 2, "cpu", 128),
         ("ddp", 1, 32, 1, "cuda", 128),
         ("ddp", 2, 32, 2, "cuda", 256),
         ("ddp", 4, 32, 4, "cuda", 512),
         ("fsdp", 4, 1, 4, "cuda", 512),
         ("ddp_accum4", 4, 32, 4, "cuda", 2048),
-        ("ddp_accum8", 0, 2, 2, "cpu", 512),
+        ("ddp_accum8", 0, 2, 2, "cpu", 1024),
     ],
 )
 def test_defaults(preset, num_gpus, num_cores, processes, device, global_batch):
@@ -249,12 +249,12 @@ def test_a_preset_for_other_devices_is_refused(ours):
 @pytest.mark.parametrize(
     ("preset", "hardware", "parts"),
     [
-        ("single", machine(), ["1 process", "one device", "fp32", "global batch 32 = 32 x 1 x 1"]),
+        ("single", machine(), ["1 process", "one device", "fp32", "global batch 64 = 64 x 1 x 1"]),
         ("ddp", machine(4), ["4 processes", "GPU 0, 1, 2 and 3", "DDP", "512 = 128 x 4 x 1"]),
         ("ddp_bf16_compress", machine(2), ["GPU 0 and 1", "bf16 gradients"]),
         ("ddp_bf16_compiled", machine(1), ["GPU 0", "bf16", "compiled"]),
         ("fsdp_bf16", machine(), ["FSDP2", "bf16", "CPU"]),
-        ("ddp_accum4", machine(), ["global batch 256 = 32 x 2 x 4"]),
+        ("ddp_accum4", machine(), ["global batch 512 = 64 x 2 x 4"]),
     ],
 )
 def test_the_plan_sentence_says_what_will_run(preset, hardware, parts):

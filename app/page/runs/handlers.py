@@ -29,7 +29,7 @@ from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
 from app.views.run import Point, RunView
 from ringside.errors import RingsideError
-from ringside.launch.stop import request_stop
+from ringside.launch.stop import stop_in_background
 from ringside.rundir import RunDir
 from ringside.words import say
 
@@ -121,11 +121,11 @@ class Handlers:
 
     @careful
     def stop(self, data: Changes) -> Changes:
-        """Leave the request; its supervisor sees to it, and the next poll shows it."""
+        """Leave the request; the run's owner sees to it, and the next poll shows it."""
         require_token(data[self.parts.token], self.token)
         run = self.desk.find(data[self.parts.run])
         if run is not None:
-            request_stop(run)
+            stop_in_background(run)
         return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
 
     def _changes(self, run_id: str, seen: dict[str, Any], log_key: str) -> Changes:
