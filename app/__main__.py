@@ -1,5 +1,5 @@
 """`python -m app` is the `ringside` command, for a checkout that is not installed."""
 
-from app.cli import main
+from app.entry import main
 
 main()

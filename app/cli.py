@@ -6,13 +6,13 @@ Nothing heavy is imported before a command needs it; `ringside list` must answer
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from app.entry import DEFAULT_LIMIT, drop_output
 from ringside.errors import RingsideError
 
 # The class of every complaint about arguments; newer Typers carry a click of their own.
@@ -89,7 +89,9 @@ def watch(run_id: RunId = "last") -> None:
 @app.command("list")
 def list_(
     as_json: Json = False,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, newest first.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, help="At most so many, newest first.")
+    ] = DEFAULT_LIMIT,
 ) -> None:
     """The runs, newest first."""
     from app.commands import reading
@@ -246,8 +248,7 @@ def main(argv: list[str] | None = None) -> None:
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; nothing may be flushed into the pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         sys.exit(0)
     except Exception:
         import traceback

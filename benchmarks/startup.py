@@ -78,7 +78,8 @@ def paired(environment: dict[str, str]) -> tuple[float, float]:
 def seconds(argv: list[str], environment: dict[str, str]) -> float:
     """Wall time of one whole process."""
     begin = time.perf_counter()
-    subprocess.run(argv, env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    quiet = subprocess.DEVNULL
+    subprocess.run(argv, env=environment, check=True, stdout=quiet, stderr=quiet)
     return time.perf_counter() - begin
 
 

@@ -92,7 +92,7 @@ def test_every_data_file_of_the_packages_is_in_the_wheel(unpacked):
 def test_the_wheel_has_the_command_and_the_licences_and_nothing_else(unpacked):
     (info,) = unpacked.glob("*.dist-info")
     assert info.name == f"ringside-{ringside.__version__}.dist-info"
-    assert "ringside = app.cli:main" in (info / "entry_points.txt").read_text()
+    assert "ringside = app.entry:main" in (info / "entry_points.txt").read_text()
     licences = {path.name for path in (info / "licenses").rglob("*") if path.is_file()}
     assert licences == {"LICENSE", "NOTICE"}
     tops = {path.name for path in unpacked.iterdir()}

@@ -97,11 +97,12 @@ def lines_of(run: RunDir) -> Iterator[str]:
 
 def epoch_line(row: EpochRow, record: RunRecord) -> str:
     """One epoch in one line."""
-    from app.commands.tables import number
+    from app.commands.tables import number, seconds
 
     total = record.spec.epochs if record.spec else "?"
     return (
-        f"epoch {row.epoch} of {total}  {row.epoch_time_s:.1f} s  {row.samples_per_s:,.0f} images/s"
+        f"epoch {row.epoch} of {total}  {seconds(row.epoch_time_s)}"
+        f"  {row.samples_per_s:,.0f} images/s"
         f"  loss {number(row.train_loss, '.4f')}  AUC {number(row.auc_macro)}"
         f"  F1 {number(row.f1_macro)}"
     )

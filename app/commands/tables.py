@@ -22,6 +22,11 @@ def number(value: float | None, form: str = ".3f", unit: str = "") -> str:
     return DASH if value is None else f"{value:{form}}{unit}"
 
 
+def seconds(value: float | None) -> str:
+    """A duration; short epochs need the second decimal."""
+    return number(value, ".2f" if value is not None and value < 10 else ".1f", " s")
+
+
 def speedup_text(measured: SpeedUp) -> str:
     """A speed-up with its kind of scaling, or why there is none."""
     if measured.value is None:
@@ -50,7 +55,7 @@ def epoch_table(epochs: list[EpochRow]) -> Table:
     for row in epochs:
         table.add_row(
             str(row.epoch),
-            number(row.epoch_time_s, ".1f", " s"),
+            seconds(row.epoch_time_s),
             number(row.samples_per_s, ",.0f"),
             number(row.train_loss, ".4f"),
             number(row.auc_macro),
@@ -75,7 +80,7 @@ def print_comparison(comparison: Comparison) -> None:
             run.preset,
             str(run.num_processes),
             "fp32" if run.mixed_precision == "no" else run.mixed_precision,
-            number(run.epoch_time_s, ".1f", " s"),
+            seconds(run.epoch_time_s),
             number(run.samples_per_s, ",.0f"),
             number(run.speedup.value, ".2f", "x"),
             DASH if efficiency is None else f"{100 * efficiency:.0f} %",

@@ -109,6 +109,8 @@ def test_a_busy_port_is_a_sentence(served, tmp_path):
 
 def test_without_a_port_the_next_free_one():
     with socket.socket() as taken:
+        # A server that ended a moment ago leaves the port in TIME_WAIT, which is not taken.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             taken.bind(("127.0.0.1", server.FIRST_PORT))
             taken.listen()
