@@ -68,6 +68,9 @@ class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
     optimizer_ms: float
     step_ms_min: float
     data_ms_min: float
+    forward_ms_min: float | None = None
+    backward_ms_min: float | None = None
+    optimizer_ms_min: float | None = None
     memory_bytes: int | None = None
     non_finite: tuple[str, ...] = ()
 

@@ -142,7 +142,7 @@ class Trainer:
     def _write_window(self, table: np.ndarray) -> None:
         loss = float(table[:, 7].sum() / table[:, 2].sum())
         per_step = table[:, 3:7] / np.maximum(1, table[:, 2:3])
-        slowest = per_step.max(axis=0)
+        slowest, fastest = per_step.max(axis=0), per_step.min(axis=0)
         step_ms = float(table[:, 1].max())
         self.writer.write(
             WindowTimed(
@@ -158,7 +158,10 @@ class Trainer:
                 backward_ms=float(slowest[2]),
                 optimizer_ms=float(slowest[3]),
                 step_ms_min=float(table[:, 1].min()),
-                data_ms_min=float(per_step[:, 0].min()),
+                data_ms_min=float(fastest[0]),
+                forward_ms_min=float(fastest[1]),
+                backward_ms_min=float(fastest[2]),
+                optimizer_ms_min=float(fastest[3]),
                 memory_bytes=int(table[:, 8].max()) or None,
             )
         )
