@@ -17,11 +17,15 @@ import msgspec
 from ringside.errors import RunDirError
 from ringside.run import EpochRow, RunRecord, fold_run
 from ringside.rundir import list_run_dirs
-from ringside.spec import AccelerateSettings, RunSpec
+from ringside.spec import AccelerateSettings, RunSpec, TrainingSettings
 from ringside.words import say
 
 Scaling = Literal["weak", "strong"]
 BASELINE = "single"
+DISTRIBUTED_SETTINGS = (
+    "accumulation_steps", "comm_hook", "power_sgd_rank", "power_sgd_start_step", "reduce_dtype",
+    "gradient_as_bucket_view", "static_graph", "bucket_cap_mb", "local_sgd_steps",
+)  # fmt: skip
 
 
 class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,8 +75,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def baseline_of(spec: RunSpec) -> RunSpec:
     """The run to measure first: one device, the same images per device, everything else equal."""
+    plain = TrainingSettings()
+    # Settings that only several devices have: at their defaults on one.
     training = msgspec.structs.replace(
-        spec.training, accumulation_steps=1, comm_hook="no", reduce_dtype="fp32"
+        spec.training, **{name: getattr(plain, name) for name in DISTRIBUTED_SETTINGS}
     )
     accelerate = AccelerateSettings(
         distributed_type="NO",

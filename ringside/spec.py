@@ -18,7 +18,7 @@ FORMAT = 1
 
 Device = Literal["cuda", "cpu"]
 Precision = Literal["no", "fp16", "bf16"]
-Strategy = Literal["single", "ddp", "fsdp"]
+Strategy = Literal["single", "ddp", "local_sgd", "fsdp"]
 
 PositiveInt = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
@@ -72,7 +72,10 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     `learning_rate` is stated for a global batch of `base_batch` images and scaled by
     `learning_rate_rule` (linear: Goyal et al. 2017, arXiv:1706.02677; sqrt: usual with AdamW).
     `reduce_dtype` is FSDP's type of the gradient reduction; a comm hook is DDP's way to the same.
-    `channels_last` None means: wherever the strategy allows it.
+    `channels_last` None means: wherever the strategy allows it. `bucket_cap_mb` None is torch's own
+    layout, which is not the same as 25. `local_sgd_steps` averages weights every so many optimizer
+    steps instead of gradients in each (Stich 2018, arXiv:1805.09767). `power_sgd_*`: rank and first
+    compressed step of Vogels et al. 2019, arXiv:1905.13727.
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
@@ -86,7 +89,13 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     accumulation_steps: PositiveInt = 1
     channels_last: bool | None = None
     compile: bool = False
-    comm_hook: Literal["no", "fp16", "bf16"] = "no"
+    comm_hook: Literal["no", "fp16", "bf16", "power_sgd"] = "no"
+    power_sgd_rank: PositiveInt = 4
+    power_sgd_start_step: Annotated[int, Meta(ge=2)] = 20
+    gradient_as_bucket_view: bool = False
+    static_graph: bool = False
+    bucket_cap_mb: PositiveInt | None = None
+    local_sgd_steps: PositiveInt | None = None
     reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
     num_workers: Annotated[int, Meta(ge=0)] | None = None
     pretrained: bool = False
@@ -158,9 +167,14 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def _refuse_idle_settings(self) -> None:
         """A setting that this strategy would ignore is a mistake, not a wish."""
         training, strategy = self.training, self.strategy
+        not_ddp = strategy != "ddp"
         idle = {
-            f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no"
-            and strategy != "ddp",
+            "gradient_as_bucket_view needs DDP": training.gradient_as_bucket_view and not_ddp,
+            "static_graph needs DDP": training.static_graph and not_ddp,
+            "bucket_cap_mb needs DDP": training.bucket_cap_mb is not None and not_ddp,
+            "local_sgd_steps needs distributed_type MULTI_GPU": training.local_sgd_steps is not None
+            and strategy != "local_sgd",
+            f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no" and not_ddp,
             f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
             and strategy != "fsdp",
             "compile is not available with FSDP": training.compile and strategy == "fsdp",
@@ -178,8 +192,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def strategy(self) -> Strategy:
-        """single, ddp or fsdp."""
-        return self.accelerate.strategy
+        """single, ddp, local_sgd or fsdp."""
+        strategy = self.accelerate.strategy
+        local = strategy == "ddp" and self.training.local_sgd_steps is not None
+        return "local_sgd" if local else strategy
 
     @property
     def micro_batch(self) -> int:
@@ -212,6 +228,8 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     reduced_bytes_per_step: int | None = None
     reduce_dtype: str | None = None
     comm_hook: str = "no"
+    gradient_as_bucket_view: bool = False
+    static_graph: bool = False
     compiled: bool = False
     channels_last: bool = False
     threads: int = 1

@@ -16,9 +16,11 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ringside.errors import SetupError
-from ringside.spec import Observed, RunSpec
+from ringside.spec import Observed, RunSpec, TrainingSettings
 from training import fsdp
 from training.model import Loss
+from training.traffic import power_sgd_bytes
+from training.weight_averaging import WeightAverager
 
 RECORDED_ENVIRONMENT = ("ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS")
 RECORDED_EXACT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
@@ -26,8 +28,9 @@ HOOKS = {
     "no": DDPCommunicationHookType.NO,
     "fp16": DDPCommunicationHookType.FP16,
     "bf16": DDPCommunicationHookType.BF16,
+    "power_sgd": DDPCommunicationHookType.POWER_SGD,
 }
-DTYPE_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
+DTYPE_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "power_sgd": 4}
 PRECISION_OF_DTYPE = {torch.float32: "no", torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 
@@ -37,6 +40,7 @@ class Engine:
     def __init__(self, spec: RunSpec) -> None:
         self.spec = spec
         self.loss: Loss
+        self.averager: WeightAverager | None = None
         prepare_device(spec)
         self.accelerator = _build_accelerator(spec)
         self.device: torch.device = self.accelerator.device
@@ -51,6 +55,12 @@ class Engine:
         """Compile, then wrap. Compiling first keeps DDP from breaking the graph at its buckets."""
         self.plain = model
         self.num_parameters = sum(p.numel() for p in model.parameters())
+        if self.spec.strategy == "local_sgd":
+            self.model = model.to(self.device)
+            self.optimizer = self.accelerator.prepare(optimizer)
+            every = self.spec.training.local_sgd_steps or 1
+            self.averager = WeightAverager(model, self.world, every)
+            return
         if self.spec.strategy == "fsdp":
             fsdp.restrict_wrapping(self.accelerator.state.fsdp_plugin, model)
             self.model, self.optimizer = self.accelerator.prepare(model, optimizer)
@@ -79,22 +89,35 @@ class Engine:
         hook, reduce_dtype = _hook_of(self.model), _reduce_dtype_of(self.model)
         return Observed(
             num_processes=self.world,
-            strategy=_strategy_of(self.model),
+            strategy=_strategy_of(self.model, self.averager),
             mixed_precision=self._precision_inside_forward(),
             backend=torch.distributed.get_backend() if self.world > 1 else None,
             device=self.device.type,
             device_name=_device_name(self.device),
             num_parameters=self.num_parameters,
             bucket_bytes=_bucket_bytes(self.model),
-            reduced_bytes_per_step=_reduced_bytes(self.model, reduce_dtype),
+            reduced_bytes_per_step=self._reduced_bytes(reduce_dtype),
             reduce_dtype=reduce_dtype,
             comm_hook=hook,
+            gradient_as_bucket_view=getattr(self.model, "gradient_as_bucket_view", False),
+            static_graph=getattr(self.model, "static_graph", False),
             compiled=compiled,
             channels_last=_is_channels_last(self.plain),
             threads=torch.get_num_threads(),
             environment=recorded_environment(),
             versions=versions(),
         )
+
+    def _reduced_bytes(self, reduce_dtype: str | None) -> int | None:
+        """Bytes that one rank hands to reduction per optimizer step, in its usual state."""
+        if self.averager is not None:
+            return self.averager.bytes_per_step
+        if reduce_dtype is None:
+            return None
+        weights = [p for p in self.model.parameters() if p.requires_grad]
+        if reduce_dtype == "power_sgd":
+            return power_sgd_bytes(weights, self.spec.training.power_sgd_rank)
+        return DTYPE_BYTES[reduce_dtype] * sum(p.numel() for p in weights)
 
     @torch.no_grad()
     def _precision_inside_forward(self) -> str:
@@ -132,6 +155,11 @@ def check(requested: RunSpec, observed: Observed) -> None:
         "mixed_precision": (requested.accelerate.mixed_precision, observed.mixed_precision),
         "device": (requested.device, observed.device),
         "comm_hook": (requested.training.comm_hook, observed.comm_hook),
+        "gradient_as_bucket_view": (
+            requested.training.gradient_as_bucket_view,
+            observed.gradient_as_bucket_view,
+        ),
+        "static_graph": (requested.training.static_graph, observed.static_graph),
         "channels_last": (requested.channels_last, observed.channels_last),
         "compile": (requested.training.compile, observed.compiled),
     }
@@ -180,9 +208,26 @@ def _build_accelerator(spec: RunSpec) -> Accelerator:
     handler = DistributedDataParallelKwargs(
         # BatchNorm statistics are averaged before they are used; see training.batchnorm.
         broadcast_buffers=False,
-        comm_hook=HOOKS[spec.training.comm_hook],
+        **_ddp_arguments(spec.training),
     )
     return Accelerator(cpu=cpu, mixed_precision=precision, kwargs_handlers=[handler])
+
+
+def _ddp_arguments(training: TrainingSettings) -> dict[str, Any]:
+    """What differs from torch's defaults; a bucket size that is not passed keeps torch's layout."""
+    arguments: dict[str, Any] = {
+        "comm_hook": HOOKS[training.comm_hook],
+        "gradient_as_bucket_view": training.gradient_as_bucket_view,
+        "static_graph": training.static_graph,
+    }
+    if training.bucket_cap_mb is not None:
+        arguments["bucket_cap_mb"] = training.bucket_cap_mb
+    if training.comm_hook == "power_sgd":
+        arguments["comm_state_option"] = {
+            "matrix_approximation_rank": training.power_sgd_rank,
+            "start_powerSGD_iter": training.power_sgd_start_step,
+        }
+    return arguments
 
 
 def _check_world(spec: RunSpec, world: int) -> None:
@@ -193,15 +238,21 @@ def _check_world(spec: RunSpec, world: int) -> None:
         )
 
 
-def _strategy_of(model: nn.Module) -> str:
+def _strategy_of(model: nn.Module, averager: WeightAverager | None) -> str:
     if isinstance(model, DistributedDataParallel):
         return "ddp"
+    if averager is not None and averager.world > 1:
+        return "local_sgd"
     return "fsdp" if fsdp.num_units(model) else "single"
 
 
 def _hook_of(model: nn.Module) -> str:
     hooks: list[Any] = getattr(model, "_comm_hooks", [])
-    names = {"bf16_compress_hook": "bf16", "fp16_compress_hook": "fp16"}
+    names = {
+        "bf16_compress_hook": "bf16",
+        "fp16_compress_hook": "fp16",
+        "powerSGD_hook": "power_sgd",
+    }
     return names.get(hooks[0][0].__name__, hooks[0][0].__name__) if hooks else "no"
 
 
@@ -218,13 +269,6 @@ def _bucket_bytes(model: nn.Module) -> tuple[int, ...]:
         return ()
     sizes = str(model._get_ddp_logging_data().get("bucket_sizes", ""))
     return tuple(int(size) for size in sizes.split(",") if size.strip())
-
-
-def _reduced_bytes(model: nn.Module, reduce_dtype: str | None) -> int | None:
-    """Gradient elements times the bytes of the dtype in which they are reduced."""
-    if reduce_dtype is None:
-        return None
-    return DTYPE_BYTES[reduce_dtype] * sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def _device_name(device: torch.device) -> str:

@@ -75,7 +75,7 @@ class Trainer:
         k = self.spec.training.accumulation_steps
         for number in range(k):
             images, targets = self._next_batch(stream)
-            if number < k - 1:
+            if number < k - 1 and not self._must_sync_first(number):
                 with self.engine.accelerator.no_sync(self.engine.model):
                     self._micro_step(images, targets, k)
             else:
@@ -87,8 +87,18 @@ class Trainer:
             )
         self.engine.optimizer.step()
         self.engine.optimizer.zero_grad()
+        if self.engine.averager is not None:
+            self.engine.averager.step()
         self.timer.end("optimizer")
         self.timer.step()
+
+    def _must_sync_first(self, number: int) -> bool:
+        """DDP learns a static graph in its first backward, which must therefore reduce.
+
+        Under no_sync torch fails an internal assertion (huggingface/accelerate#3679); averaging
+        the first micro-step on its own leaves the sum over the group as it is.
+        """
+        return self.spec.training.static_graph and self.step == 0 and number == 0
 
     def _micro_step(self, images: torch.Tensor, targets: torch.Tensor, k: int) -> None:
         """DDP and FSDP average over ranks, so the mean over the micro-batch divided by k is the
@@ -172,6 +182,8 @@ class Trainer:
             )
 
     def _end_epoch(self) -> EpochTrained:
+        if self.engine.averager is not None:
+            self.engine.averager.average()
         self.engine.synchronize()
         elapsed = time.perf_counter() - self._begin
         self._close_window(wait=True)

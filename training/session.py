@@ -161,6 +161,8 @@ class Session:
 
     def _save_now(self, data: ImageData, epoch: int) -> None:
         """A checkpoint in the middle of an epoch."""
+        if self.engine.averager is not None:
+            self.engine.averager.average()
         average_statistics(self.engine.plain, self.engine.world)
         self._save("last", data, epoch)
 

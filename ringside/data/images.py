@@ -8,12 +8,12 @@ worker, as soon as the reference counts are touched.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ringside.errors import DataError
+from ringside.data.pixels import PictureError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ringside.spec import DataSpec
 
 Task = Literal["multi_label", "single_label"]
+
+MAX_FILE_BYTES = 2**30  # more than any picture of `MAX_PIXELS`; a film is not read into memory
+TOO_MANY_BYTES = f"has more than {MAX_FILE_BYTES // 2**20} MiB: is it an image at all?"
 
 
 class ImageSplit(Protocol):
@@ -40,6 +43,10 @@ class ImageSplit(Protocol):
 
     def read(self, i: int) -> bytes:
         """Picture `i` as it is encoded. Raises `DataError` when it cannot be read."""
+        ...
+
+    def part(self, start: int, stop: int) -> ImageSplit:
+        """The pictures from `start` to `stop` (not included) as a small split of their own."""
         ...
 
 
@@ -85,6 +92,10 @@ class PackedBytes:
         start = int(self.ends[i - 1]) if i else 0
         return self.buffer[start : int(self.ends[i])]
 
+    def part(self, start: int, stop: int) -> PackedBytes:
+        """The items from `start` to `stop`, copied."""
+        return PackedBytes.pack(self[i] for i in range(start, min(stop, len(self))))
+
 
 @dataclass(frozen=True, eq=False)
 class StoredImages:
@@ -103,6 +114,11 @@ class StoredImages:
     def read(self, i: int) -> bytes:
         return self.images[i]
 
+    def part(self, start: int, stop: int) -> StoredImages:
+        return StoredImages(
+            self.names.part(start, stop), self.images.part(start, stop), self.targets[start:stop]
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class FileImages:
@@ -120,12 +136,19 @@ class FileImages:
 
     def read(self, i: int) -> bytes:
         try:
-            return Path(self.name(i)).read_bytes()
+            with open(self.name(i), "rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+                    raise self._refusal(i, "too-large", TOO_MANY_BYTES)
+                return file.read()
         except OSError as error:
-            raise DataError(
-                f"{self.name(i)} cannot be read ({error.strerror}): "
-                "restore the file or open the data again."
-            ) from error
+            reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
+            raise self._refusal(i, "unreadable", reason) from error
+
+    def _refusal(self, i: int, code: str, reason: str) -> PictureError:
+        return PictureError.about(self.name(i), code, reason)
+
+    def part(self, start: int, stop: int) -> FileImages:
+        return FileImages(self.root, self.paths.part(start, stop), self.targets[start:stop])
 
 
 def fingerprint_of(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ringside.errors import DataError
@@ -14,6 +17,33 @@ if TYPE_CHECKING:
 
 MAX_PIXELS = 89_478_485  # 256 MiB as 24-bit RGB; from here on Pillow warns of a bomb
 
+# Content that is often found under the name of an image: how it begins, what it is, what to do.
+_FOREIGN = (
+    (re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.I), "an HTML page", "download it again"),
+    (re.compile(rb"version https://git-lfs"), "a Git LFS pointer", "run `git lfs pull`"),
+    (re.compile(rb"....ftyp(heic|heix|hevc|mif1)", re.S), "a HEIC photo", "convert it to JPEG"),
+    (re.compile(rb"\s*(<\?xml[^>]*>\s*)?<svg", re.I), "an SVG drawing", "convert it to PNG"),
+    (re.compile(rb"%PDF"), "a PDF document", "convert it to PNG"),
+    (re.compile(rb"PK\x03\x04"), "a ZIP archive", "unpack it"),
+)  # fmt: skip
+
+
+class PictureError(DataError):
+    """One picture that cannot be used: `code` for programs, `reason` is the sentence without name.
+
+    Loader workers pickle it; `args` therefore holds the sentence alone.
+    """
+
+    code = "damaged"
+    reason = ""
+
+    @classmethod
+    def about(cls, name: str, code: str, reason: str) -> PictureError:
+        """The error with the sentence `name reason`."""
+        error = cls(f"{name} {reason}")
+        error.code, error.reason = code, reason
+        return error
+
 
 def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
     """Decode one picture: uint8, shape `[height, width, 3]`, upright.
@@ -23,42 +53,68 @@ def decode_rgb(data: bytes, name: str) -> NDArray[np.uint8]:
     from the range 0 to 1; values beyond those ranges are refused, because any scale would be
     a guess.
 
-    Raises `DataError` with `name` and the reason when the data is empty, no image, cut off,
+    Raises `PictureError` with `name` and the reason when the data is empty, no image, cut off,
     damaged, or larger than `MAX_PIXELS`.
     """
-    import numpy as np
+    return to_rgb(load_image(data, name), name)
+
+
+def load_image(data: bytes, name: str) -> Image:
+    """The picture with all its pixels decoded, otherwise as it is stored."""
+    from PIL import Image
 
     if not data:
-        raise DataError(f"{name} is empty (0 bytes): replace or remove the file.")
-    image = _open_upright(data, name)
+        reason = "is empty (0 bytes): replace or remove the file."
+        raise PictureError.about(name, "empty", reason)
+    with _said_in_a_sentence(data, name):
+        image = Image.open(io.BytesIO(data))
+        width, height = image.size
+        if width * height <= MAX_PIXELS:
+            image.load()
+            return image
+    raise PictureError.about(
+        name,
+        "too-large",
+        f"has {width} x {height} pixels, more than the limit of {MAX_PIXELS:,}: make it smaller.",
+    )
+
+
+def to_rgb(image: Image, name: str) -> NDArray[np.uint8]:
+    """The pixels of a loaded picture by the rule of `decode_rgb`."""
+    import numpy as np
+    from PIL import ImageOps
+
+    with _said_in_a_sentence(b"", name):
+        ImageOps.exif_transpose(image, in_place=True)
     if image.mode.startswith("I") or image.mode == "F":
         return _scaled_grey(image, name)
     return np.array(_on_white(image), dtype=np.uint8)
 
 
-def _open_upright(data: bytes, name: str) -> Image:
-    from PIL import Image, ImageOps, UnidentifiedImageError
+@contextmanager
+def _said_in_a_sentence(data: bytes, name: str) -> Iterator[None]:
+    from PIL import Image, UnidentifiedImageError
 
     try:
-        image = Image.open(io.BytesIO(data))
-        width, height = image.size
-        if width * height <= MAX_PIXELS:
-            image.load()
-            ImageOps.exif_transpose(image, in_place=True)
+        yield
     except UnidentifiedImageError as error:
-        raise DataError(f"{name} is not an image: it starts with {data[:12]!r}.") from error
-    except Image.DecompressionBombError as error:
-        raise DataError(f"{name} is too large to decode: {error}") from error
+        raise PictureError.about(name, "no-image", _why_no_image(data)) from error
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        reason = f"is too large to decode: {error} The limit is {MAX_PIXELS:,} pixels."
+        raise PictureError.about(name, "too-large", reason) from error
     except MemoryError:
         raise
     except Exception as error:  # codecs raise SyntaxError, struct.error, IndexError and others
-        raise DataError(f"{name} is damaged or cut off ({error}): replace the file.") from error
-    if width * height > MAX_PIXELS:
-        raise DataError(
-            f"{name} has {width} x {height} pixels, more than the limit of {MAX_PIXELS:,}: "
-            "make it smaller."
-        )
-    return image
+        code = "truncated" if "truncated" in str(error).lower() else "damaged"
+        reason = f"is damaged or cut off ({error}): replace the file."
+        raise PictureError.about(name, code, reason) from error
+
+
+def _why_no_image(data: bytes) -> str:
+    for beginning, what, remedy in _FOREIGN:
+        if beginning.match(data):
+            return f"is not an image but {what}: {remedy}."
+    return f"is not an image: it starts with {data[:12]!r}."
 
 
 def _scaled_grey(image: Image, name: str) -> NDArray[np.uint8]:
@@ -68,9 +124,11 @@ def _scaled_grey(image: Image, name: str) -> NDArray[np.uint8]:
     top = 1.0 if image.mode == "F" else 65535.0
     grey = np.asarray(image, dtype=np.float64)
     if not (grey.min() >= 0 and grey.max() <= top):  # also refuses NaN
-        raise DataError(
-            f"{name} has grey values from {grey.min():g} to {grey.max():g} (mode {image.mode}), "
-            f"expected 0 to {top:g}: save it as 8 or 16 bit."
+        raise PictureError.about(
+            name,
+            "grey-range",
+            f"has grey values from {grey.min():g} to {grey.max():g} (mode {image.mode}), "
+            f"expected 0 to {top:g}: save it as 8 or 16 bit.",
         )
     levels = np.rint(grey * (255 / top)).astype(np.uint8)
     return np.repeat(levels[:, :, None], 3, axis=2)

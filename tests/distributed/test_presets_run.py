@@ -26,6 +26,14 @@ EXPECTED = {
         "comm_hook": "bf16",
         "reduce_dtype": "bf16",
     },
+    "ddp_tuned": {
+        "strategy": "ddp",
+        "static_graph": True,
+        "gradient_as_bucket_view": True,
+        "reduce_dtype": "fp32",
+    },
+    "ddp_powersgd": {"strategy": "ddp", "comm_hook": "power_sgd"},
+    "local_sgd": {"strategy": "local_sgd", "comm_hook": "no", "reduce_dtype": None},
     "fsdp": {"strategy": "fsdp", "mixed_precision": "no", "reduce_dtype": "fp32"},
     "fsdp_bf16": {"strategy": "fsdp", "mixed_precision": "bf16", "reduce_dtype": "bf16"},
 }
@@ -45,9 +53,24 @@ def test_the_preset_runs_as_what_it_says(preset, finished_run):
     expected = {"num_processes": 2, "device": "cpu", "threads": 1, **EXPECTED[preset]}
     assert {name: getattr(observed, name) for name in expected} == expected
     assert observed.backend == (None if preset == "single" else "gloo")
-    if preset != "single":
+    if observed.reduce_dtype in BYTES:
         size = BYTES[observed.reduce_dtype]
         assert observed.reduced_bytes_per_step == size * observed.num_parameters
+
+
+def test_powersgd_sends_a_small_part_and_local_sgd_an_eighth(finished_run):
+    power, local = finished_run("ddp_powersgd").observed, finished_run("local_sgd").observed
+    whole = 4 * power.num_parameters
+    assert 0 < power.reduced_bytes_per_step < 0.1 * whole
+    # Weights and BatchNorm statistics, every eighth step.
+    assert whole / 8 < local.reduced_bytes_per_step < 1.05 * whole / 8
+
+
+@pytest.mark.parametrize("preset", ["ddp_tuned"])
+def test_settings_that_only_move_bytes_train_like_ddp(preset, finished_run):
+    for a, b in zip(finished_run("ddp").epochs, finished_run(preset).epochs, strict=True):
+        assert b.train_loss == pytest.approx(a.train_loss, rel=1e-4)
+        assert b.auc_macro == pytest.approx(a.auc_macro, abs=2e-3)
 
 
 @pytest.mark.parametrize("preset", EXPECTED)

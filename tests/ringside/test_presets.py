@@ -97,9 +97,11 @@ class TestBuiltIn:
         assert config["mixed_precision"] in ("no", "fp16", "bf16")
         assert ("fsdp_config" in config) == (config["distributed_type"] == "FSDP")
 
-    def test_needs_a_gpu_exactly_for_fp16(self, path):
+    def test_needs_a_gpu_exactly_for_fp16_and_offload(self, path):
         preset = load_preset(path)
-        needs_gpu = preset.file.accelerate.mixed_precision == "fp16"
+        settings = preset.file.accelerate
+        offloads = bool(settings.fsdp_config and settings.fsdp_config.fsdp_offload_params)
+        needs_gpu = settings.mixed_precision == "fp16" or offloads
         assert ("cpu" not in preset.about.devices) == needs_gpu
 
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from ringside.data.folder.listing import Listing, counted
+from ringside.data.folder.listing import Listing
 from ringside.data.folder.records import Record, Records
+from ringside.data.folder.table import TABLE_SUFFIXES
+from ringside.data.notes import Note, counted
 from ringside.data.splits import TRAIN_NAMES, is_split_name, roles
 from ringside.errors import DataError
 
@@ -41,10 +43,15 @@ def read_class_folders(listing: Listing) -> Records:
     found = {record.labels[0] for record in records}
     _require_two_classes(found, listing)
     notes = [
-        f"Left out {counted(count, 'image')} in {top or 'the data folder itself'}: {reason}."
+        Note(
+            "left-out",
+            f"Left out {counted(count, 'image')} in {top or 'the data folder itself'}: {reason}.",
+        )
         for (top, reason), count in sorted(left_out.items())
     ]
-    return Records("single_label", records, notes + _notes_on_empty(listing, role_of, found))
+    layout = f"Class folders{' below ' + ' and '.join(sorted(role_of)) if role_of else ''}."
+    empty = _notes_on_empty(listing, role_of, found)
+    return Records("single_label", records, layout, notes=notes + empty)
 
 
 def _split_folders(paths: list[list[str]]) -> set[str]:
@@ -62,12 +69,22 @@ def _require_two_classes(found: set[str], listing: Listing) -> None:
         where = f"only the class folder {min(found)!r}" if found else "images, but no class folders"
         raise DataError(
             f"{listing.root} has {where}: put the images into one folder per class, "
-            "or add a metadata.csv with the columns file_name and labels."
+            f"or {_table_hint(listing)}."
         )
 
 
-def _notes_on_empty(listing: Listing, splits: Collection[str], found: set[str]) -> list[str]:
+def _table_hint(listing: Listing) -> str:
+    tables = [p for p in listing.sizes_bytes if "/" not in p and p.endswith(TABLE_SUFFIXES)]
+    if tables:
+        return f"pass the table instead (--data {listing.root / min(tables)})"
+    return "add a metadata.csv with the columns file_name and labels"
+
+
+def _notes_on_empty(listing: Listing, splits: Collection[str], found: set[str]) -> list[Note]:
     folders = [path.split("/") for path in listing.folders]
     names = {parts[-1] for parts in folders if len(parts) == 1 + (parts[0] in splits)}
     empty = sorted(names - found - set(splits))
-    return [f"The class folder {name!r} holds no images and is not a class." for name in empty]
+    return [
+        Note("empty-class", f"The class folder {name!r} holds no images and is not a class.")
+        for name in empty
+    ]

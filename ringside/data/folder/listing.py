@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from ringside.data.notes import Note, counted, first_few
 from ringside.errors import DataError
 
 IMAGE_SUFFIXES = frozenset(
@@ -50,18 +51,43 @@ def list_folder(root: Path) -> Listing:
     waiting = [""]
     while waiting:
         prefix = waiting.pop()
-        for entry in _entries(listing.root / prefix):
-            path = f"{prefix}{entry.name}"
-            if _is_ignored(entry.name):
-                listing.ignored[entry.name] += 1
-            elif entry.is_symlink() and not _is_file_inside(entry, listing.root):
-                listing.outside.append(path)
-            elif entry.is_dir():
-                listing.folders.append(path)
-                waiting.append(f"{path}/")
-            else:
-                listing.sizes_bytes[path] = entry.stat().st_size
+        for folder in _add_entries(listing, prefix):
+            listing.folders.append(folder)
+            waiting.append(f"{folder}/")
     return listing
+
+
+def list_folders(root: Path, folders: Iterable[str]) -> Listing:
+    """List the files in `folders` (relative to `root`) and nothing below or beside them.
+
+    A table may lie in a home folder: what it does not name is not looked at.
+    """
+    listing = Listing(root.resolve())
+    for folder in sorted(set(folders)):
+        path = listing.root / folder
+        if path.is_dir() and Path(os.path.realpath(path)) == path:
+            _add_entries(listing, f"{folder}/" if folder else "")
+        elif path.is_dir():
+            listing.outside.append(folder)
+    return listing
+
+
+def _add_entries(listing: Listing, prefix: str) -> list[str]:
+    """Note the files of one folder and return its sub-folders."""
+    folders = []
+    for entry in _entries(listing.root / prefix):
+        path = f"{prefix}{entry.name}"
+        if _is_ignored(entry.name):
+            listing.ignored[entry.name] += 1
+        elif entry.is_symlink() and not _is_file_inside(entry, listing.root):
+            listing.outside.append(path)
+        elif entry.is_dir():
+            folders.append(path)
+        elif entry.is_file():
+            listing.sizes_bytes[path] = entry.stat().st_size
+        else:  # a pipe or device: reading it could last for ever
+            listing.ignored[entry.name] += 1
+    return folders
 
 
 def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -81,26 +107,24 @@ def _is_file_inside(entry: os.DirEntry[str], root: Path) -> bool:
     return target.is_file() and target.is_relative_to(root)
 
 
-def notes_on(listing: Listing) -> list[str]:
-    """Sentences about what was left out."""
+def notes_on(listing: Listing, tables: Iterable[str] = ()) -> list[Note]:
+    """Sentences about what was left out; `tables` are the files that the labels come from."""
     notes = []
     if listing.ignored:
         names = ", ".join(sorted(listing.ignored))
-        notes.append(f"Ignored hidden and system files or folders: {names}.")
+        notes.append(Note("ignored", f"Ignored hidden and system files or folders: {names}."))
+    known = set(tables)
+    others = [p for p in listing.sizes_bytes if not is_image_path(p) and p not in known]
+    if others:
+        endings = Counter(PurePosixPath(path).suffix or "no ending" for path in others)
+        counts = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common())
+        notes.append(Note("ignored", f"Ignored files that do not end like images: {counts}."))
     if listing.outside:
         notes.append(
-            f"Left out {counted(len(listing.outside), 'link')} to folders or out of the data "
-            f"folder: {first_few(listing.outside)}."
+            Note(
+                "links",
+                f"Left out {counted(len(listing.outside), 'link')} to folders or out of the data "
+                f"folder: {first_few(listing.outside)}.",
+            )
         )
     return notes
-
-
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, in the plural where needed."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def first_few(names: list[str], limit: int = 5) -> str:
-    """The first names, comma separated, with an ellipsis when there are more."""
-    more = ", ..." if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more

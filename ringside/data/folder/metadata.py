@@ -1,29 +1,28 @@
-"""Reads labels, splits and files from `metadata.csv` or `metadata.jsonl`."""
+"""Reads labels, splits and files from `metadata.csv` and its kin, or from a table of any name."""
 
 from __future__ import annotations
 
-import os
 import posixpath
-import re
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
 
-from ringside.data.folder.labels import read_labels
-from ringside.data.folder.listing import Listing, counted, first_few
-from ringside.data.folder.records import Record, Records
-from ringside.data.folder.table import Table, read_table
-from ringside.data.images import Task
+from ringside.data.folder.labels import Labels, read_labels
+from ringside.data.folder.listing import Listing, list_folders
+from ringside.data.folder.naming import NamedFiles, folders_of
+from ringside.data.folder.records import Problem, Record, Records
+from ringside.data.folder.table import DELIMITERS, Table, read_table
+from ringside.data.notes import Note, counted, first_few
 from ringside.data.splits import SPLIT_NAMES, is_split_name, roles
 from ringside.errors import DataError
 
-METADATA_NAMES = ("metadata.csv", "metadata.jsonl")
+METADATA_NAMES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
 def find_metadata(listing: Listing) -> list[str]:
     """The metadata file at the top, else those in the split folders; relative paths.
 
-    Raises `DataError` when a folder has both kinds.
+    Raises `DataError` when a folder has several kinds.
     """
     splits = [folder for folder in listing.folders if is_split_name(folder)]
     at_top = _in_folders(listing, [""])
@@ -41,136 +40,140 @@ def _in_folders(listing: Listing, prefixes: list[str]) -> list[str]:
 
 
 def read_metadata(listing: Listing, paths: list[str]) -> Records:
-    """All rows of the metadata files as records.
+    """All rows of the metadata files in a listed folder as records."""
+    return _combined(listing, [_read_one(listing, p, read_table(listing.root / p)) for p in paths])
 
-    Raises `DataError` for rows without a usable file, files named twice, unknown split names,
-    and metadata files that differ in the kind of labels.
-    """
-    parts = [_read_one(listing, path) for path in paths]
-    tasks = {task for task, _, _ in parts}
-    if len(tasks) > 1:
-        raise DataError(f"{' and '.join(paths)} differ: one has label, the other has labels.")
-    rows = [row for _, part, _ in parts for row in part]
-    _refuse_repeated(rows, paths)
-    role_of = roles({row.split_name for row in rows if row.split_name})
-    kept = [row for row in rows if not row.split_name or role_of[row.split_name]]
-    records = [Record(row.path, row.labels, role_of.get(row.split_name)) for row in kept]
-    notes = list(dict.fromkeys(note for _, _, part in parts for note in part))
-    if len(kept) < len(rows):
-        notes.append(
-            f"Left out {counted(len(rows) - len(kept), 'test row')}: others are for validation."
-        )
-    return Records(tasks.pop(), records, notes + _notes_on_unnamed(listing, rows))
+
+def read_single_table(path: Path) -> tuple[Listing, Records]:
+    """The rows of a table that a person named, and the folders that these lead to."""
+    table = read_table(path)
+    listing = list_folders(path.parent, folders_of(table.texts(table.image_column), path.parent))
+    return listing, _combined(listing, [_read_one(listing, path.name, table)])
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row with its file found; `split_name` is empty where the metadata gives none."""
+    """A row with its file found; `split_name` is empty where the table gives none."""
 
     path: str
     labels: tuple[str, ...]
     split_name: str
+    where: str
 
 
-def _read_one(listing: Listing, path: str) -> tuple[Task, list[_Row], list[str]]:
-    table = read_table(listing.root / path)
-    task, labels, notes = read_labels(table)
-    files = _Files(listing, posixpath.dirname(path))
-    found = [files.find(name) for name in table.texts("file_name")]
-    files.refuse_problems(len(found), table)
+@dataclass(frozen=True)
+class _Part:
+    """What one table says; `name` is its path below the data folder."""
+
+    name: str
+    table: Table
+    labels: Labels
+    rows: list[_Row]
+    problems: list[Problem]
+    notes: list[Note]
+
+
+def _read_one(listing: Listing, path: str, table: Table) -> _Part:
+    labels = read_labels(table)
+    files = NamedFiles(listing, posixpath.dirname(path), path)
+    found = [files.find(name, n) for n, name in enumerate(table.texts(table.image_column), 1)]
     split_names = _split_names(table, found, posixpath.dirname(path))
-    rows = [_Row(*parts) for parts in zip(found, labels, split_names, strict=True)]
-    return task, rows, notes + files.notes()
+    rows, problems = [], files.problems
+    for number, file in enumerate(found, 1):
+        where = f"row {number} of {path}"
+        row = _Row(file, labels.rows[number - 1], split_names[number - 1], where)
+        if file and labels.task == "single_label" and not row.labels:
+            problems.append(Problem("no-label", file, f"{where}: the label is empty"))
+        elif file:
+            rows.append(row)
+    return _Part(path, table, labels, rows, problems, [*labels.notes, *files.notes()])
+
+
+def _combined(listing: Listing, parts: list[_Part]) -> Records:
+    """Raises `DataError` for unknown split names and for tables that differ in their labels."""
+    names = [part.name for part in parts]
+    if len({part.labels.task for part in parts}) > 1:
+        raise DataError(
+            f"{' and '.join(names)} differ: one has one class per image, the other any number. "
+            "Name the column of the labels alike in both."
+        )
+    rows, conflicts, notes = _without_repeated([row for part in parts for row in part.rows])
+    role_of = roles({row.split_name for row in rows if row.split_name})
+    kept = [row for row in rows if not row.split_name or role_of[row.split_name]]
+    notes += dict.fromkeys(note for part in parts for note in part.notes)
+    if len(kept) < len(rows):
+        left_out = counted(len(rows) - len(kept), "test row")
+        notes.append(Note("left-out", f"Left out {left_out}: others are for validation."))
+    problems = [problem for part in parts for problem in part.problems] + conflicts
+    return Records(
+        parts[0].labels.task,
+        [Record(row.path, row.labels, role_of.get(row.split_name)) for row in kept],
+        _layout(names, parts[0]),
+        problems,
+        notes + _notes_on_unnamed(listing, rows, problems),
+    )
+
+
+def _layout(names: list[str], part: _Part) -> str:
+    table = part.table
+    delimiter = f", columns separated by a {DELIMITERS[table.delimiter]}" if table.delimiter else ""
+    return (
+        f"{' and '.join(names)}: files in column {table.image_column}, "
+        f"{part.labels.layout}{delimiter}."
+    )
 
 
 def _split_names(table: Table, paths: list[str], folder: str) -> list[str]:
-    """From the folder of the metadata file, the column `split`, or the folders of the images."""
+    """From the folder of the table, the column `split`, or the folders of the images."""
     if folder:
         return [folder] * len(paths)
-    cells = table.texts("split")
+    column = next(iter(table.known("split")), None)
+    cells = table.texts(column) if column else []
     if any(cells):
         unknown = sorted({cell for cell in cells if not is_split_name(cell)})
         if unknown:
+            first = next(n for n, cell in enumerate(cells, 1) if cell in unknown)
             raise DataError(
-                f"{table.path}: split is {first_few([repr(name) for name in unknown])} in "
-                f"{counted(sum(cell in unknown for cell in cells), 'row')}, expected one of "
-                f"{', '.join(SPLIT_NAMES)}."
+                f"{table.path}: {column} is {first_few([repr(name) for name in unknown])} in "
+                f"{counted(sum(cell in unknown for cell in cells), 'row')}, first in row {first}, "
+                f"expected one of {', '.join(SPLIT_NAMES)}."
             )
         return cells
-    tops = [path.partition("/")[0] for path in paths]
-    return tops if all(is_split_name(top) for top in tops) else [""] * len(paths)
+    tops = [path.partition("/")[0] for path in paths if path]
+    by_folder = tops and all(is_split_name(top) for top in tops)
+    return [path.partition("/")[0] if by_folder else "" for path in paths]
 
 
-def _refuse_repeated(rows: list[_Row], paths: list[str]) -> None:
-    counts = Counter(row.path for row in rows)
-    repeated = sorted(path for path, count in counts.items() if count > 1)
-    if repeated:
-        raise DataError(
-            f"{' and '.join(paths)} name {counted(len(repeated), 'file')} more than once: "
-            f"{first_few(repeated)}. Keep one row per image."
+def _without_repeated(rows: list[_Row]) -> tuple[list[_Row], list[Problem], list[Note]]:
+    """One row per file; rows that contradict each other are all taken out."""
+    rows_of: dict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        rows_of[row.path].append(row)
+    kept, problems = [], []
+    for path, same in rows_of.items():
+        contents = {(frozenset(row.labels), row.split_name.lower()) for row in same}
+        if len(contents) == 1:
+            kept.append(same[0])
+            continue
+        said = "; ".join(
+            f"{row.where} {', '.join(row.labels) or 'no label'}"
+            + (f" ({row.split_name})" if row.split_name else "")
+            for row in same
         )
+        reason = f"its rows contradict each other, {said}: keep one row with all its labels"
+        problems.append(Problem("conflicting-rows", path, reason))
+    num_repeated = sum(len(rows_of[row.path]) - 1 for row in kept)
+    if not num_repeated:
+        return kept, problems, []
+    twice = [row.path for row in kept if len(rows_of[row.path]) > 1]
+    message = f"{counted(num_repeated, 'row')} repeat another row and count once: "
+    return kept, problems, [Note("duplicate-rows", f"{message}{first_few(twice)}.")]
 
 
-def _notes_on_unnamed(listing: Listing, rows: list[_Row]) -> list[str]:
-    named = {row.path for row in rows}
+def _notes_on_unnamed(listing: Listing, rows: list[_Row], problems: list[Problem]) -> list[Note]:
+    named = {row.path for row in rows} | {problem.file for problem in problems}
     unnamed = [path for path in listing.images() if path not in named]
     if not unnamed:
         return []
-    return [f"Not named in the metadata: {counted(len(unnamed), 'image')}, {first_few(unnamed)}."]
-
-
-@dataclass
-class _Files:
-    """Finds the files that a metadata file in `folder` names, and collects what is wrong."""
-
-    listing: Listing
-    folder: str
-    problems: list[str] = field(default_factory=list)
-    num_without_ending: int = 0
-
-    def find(self, name: str) -> str:
-        """The relative path of the file `name`; an empty text and a problem when there is none."""
-        for spelling in dict.fromkeys((name, name.replace("\\", "/"))):
-            path = self._relative(spelling)
-            if path in self.listing.sizes_bytes:
-                return path
-            endings = self._by_stem.get(path, [])
-            if len(endings) == 1:
-                self.num_without_ending += 1
-                return endings[0]
-        is_outside = not path or path in self.listing.outside
-        reason = "outside the data folder" if is_outside else "no such file"
-        self.problems.append(f"{name} ({reason})")
-        return ""
-
-    def _relative(self, name: str) -> str:
-        """Relative to the data folder and normalised; empty when it would leave that folder."""
-        if re.match(r"[A-Za-z]:[/\\]", name):  # a Windows path
-            return ""
-        if posixpath.isabs(name):
-            path = os.path.relpath(os.path.realpath(name), self.listing.root)
-        else:
-            path = posixpath.normpath(posixpath.join(self.folder, name))
-        return "" if path.split("/")[0] == ".." else path
-
-    @cached_property
-    def _by_stem(self) -> dict[str, list[str]]:
-        stems: dict[str, list[str]] = defaultdict(list)
-        for path in self.listing.images():
-            stems[posixpath.splitext(path)[0]].append(path)
-        return stems
-
-    def refuse_problems(self, num_rows: int, table: Table) -> None:
-        """Raise `DataError` with the first names when any row has no usable file."""
-        if self.problems:
-            raise DataError(
-                f"{len(self.problems)} of {num_rows} rows in {table.path} have no usable file: "
-                f"{first_few(self.problems)}. Add the files or remove the rows."
-            )
-
-    def notes(self) -> list[str]:
-        """A sentence about names that had to be completed."""
-        count = self.num_without_ending
-        return (
-            [f"Added the file ending to {counted(count, 'name')} of the metadata."] if count else []
-        )
+    message = f"Not named in the metadata: {counted(len(unnamed), 'image')}, {first_few(unnamed)}."
+    return [Note("orphans", message)]

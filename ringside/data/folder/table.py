@@ -1,4 +1,7 @@
-"""Reads metadata.csv and metadata.jsonl into rows whose cells are text, or lists of text."""
+"""Reads CSV, TSV, JSON lines and parquet into columns whose cells are text, or lists of text.
+
+Nothing is guessed into a number or a blank: "007", "NA", "null", "1e5" and "True" are names.
+"""
 
 from __future__ import annotations
 
@@ -9,89 +12,137 @@ from pathlib import Path
 
 import msgspec
 
+from ringside.data.folder.columns import IMAGE_COLUMNS, find_image_column, known_column
+from ringside.data.folder.parquet import read_parquet
 from ringside.errors import DataError
 
 Cell = str | list[str]
+Columns = dict[str, list[object]]
 
-COLUMN_DELIMITERS = (",", ";", "\t")
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a metadata file; every row has a text in `file_name`. Row numbers start at 1."""
+    """The rows of a table; every row has a text in `image_column`. Row numbers start at 1.
+
+    `delimiter` is the character between two columns of text files.
+    """
 
     path: Path
-    columns: list[str]
-    rows: list[dict[str, Cell]]
+    columns: Columns
+    image_column: str
+    delimiter: str | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows the table has, the header left out."""
+        return len(self.columns[self.image_column])
+
+    def cells(self, column: str) -> list[Cell]:
+        """A column of texts or lists of texts; a missing cell is an empty text."""
+        values = enumerate(self.columns[column], 1)
+        return [_cell(value, f"{self.path}, row {row}, {column}") for row, value in values]
 
     def texts(self, column: str) -> list[str]:
         """A column that holds one text per row; a missing cell is an empty text."""
-        return [self._text(number, column) for number in range(1, len(self.rows) + 1)]
+        texts = []
+        for row, cell in enumerate(self.cells(column), 1):
+            if isinstance(cell, list):
+                raise DataError(
+                    f"{self.path}, row {row}: {column} is a list, expected one text per row."
+                )
+            texts.append(cell.strip())
+        return texts
 
-    def _text(self, number: int, column: str) -> str:
-        cell = self.rows[number - 1].get(column, "")
-        if isinstance(cell, list):
-            raise DataError(f"{self.path}, row {number}: {column} is a list, expected one text.")
-        return cell.strip()
+    def known(self, *names: str) -> list[str]:
+        """The columns with one of these names, whatever their case."""
+        return [column for column in self.columns if known_column(column) in names]
 
 
 def read_table(path: Path) -> Table:
-    """Read a metadata file. Raises `DataError` naming the file and the row or column."""
+    """Read a table. Raises `DataError` naming the file and the row or column."""
+    columns, delimiter = _columns(path)
+    if not any(columns.values()):
+        raise DataError(f"{path} has no rows: write one row per image.")
+    table = Table(path, columns, find_image_column(path, columns), delimiter)
+    texts = table.texts(table.image_column)
+    if "" in texts:
+        raise DataError(
+            f"{path}, row {texts.index('') + 1}: {table.image_column} is missing. "
+            f"Columns: {', '.join(columns)}."
+        )
+    return table
+
+
+def _columns(path: Path) -> tuple[Columns, str | None]:
+    if path.suffix.lower() == ".parquet":
+        return read_parquet(path), None
+    text = _text(path)
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        return _json_columns(path, text), None
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(path, text)
+    return _csv_columns(path, text, delimiter), delimiter
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        content = path.read_bytes()
+        # Excel's "Unicode text" is UTF-16 with a byte order mark.
+        is_utf_16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+        return content.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
-    rows = _csv_rows(path, text) if path.suffix == ".csv" else _json_rows(path, text)
-    if not rows:
-        raise DataError(f"{path} has no rows: write one row per image.")
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    table = Table(path, columns, rows)
-    blank = next((n for n, name in enumerate(table.texts("file_name"), 1) if not name), None)
-    if blank:
-        raise DataError(f"{path}, row {blank}: file_name is missing. Columns: {columns}.")
-    return table
 
 
-def _csv_rows(path: Path, text: str) -> list[dict[str, Cell]]:
+def _delimiter(path: Path, text: str) -> str:
+    """The one that sets the image column free, else the one that gives the most columns."""
+    header = text.partition("\n")[0].strip()
+    headers = {d: [c.strip() for c in next(csv.reader([header], delimiter=d), [])] for d in DELIMITERS}
+    for delimiter, columns in headers.items():
+        if any(known_column(column) in IMAGE_COLUMNS for column in columns):
+            return delimiter
+    return max(headers, key=lambda delimiter: len(headers[delimiter]))
+
+
+def _csv_columns(path: Path, text: str, delimiter: str) -> Columns:
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(path, text))
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
-        rows = list(reader)
+        # strict: an unclosed quote would swallow the rows after it without a word.
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise DataError(f"{path} is not a readable CSV file: {error}.") from error
-    for number, row in enumerate(rows, 1):
-        if None in row:
+        raise DataError(
+            f"{path} is not a readable CSV file: {error}. Look for a double quote that is not "
+            "closed or not doubled."
+        ) from error
+    header = [name.strip() for name in rows[0]] if rows else []
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataError(f"{path} has the column {twice[0]!r} more than once: rename one.")
+    filled = [row for row in rows[1:] if row]  # blank lines give no cells at all
+    for number, row in enumerate(filled, 1):
+        if len(row) > len(header):
             raise DataError(
                 f"{path}, row {number}: more cells than columns. Put cells that contain the "
                 "delimiter between double quotes."
             )
-    return [{column: cell or "" for column, cell in row.items()} for row in rows]
+    return {
+        name: [row[i] if i < len(row) else "" for row in filled] for i, name in enumerate(header)
+    } or {"": []}
 
 
-def _delimiter(path: Path, text: str) -> str:
-    header = text.partition("\n")[0].strip()
-    for delimiter in COLUMN_DELIMITERS:
-        columns = next(csv.reader([header], delimiter=delimiter), [])
-        if "file_name" in [column.strip() for column in columns]:
-            return delimiter
-    raise DataError(f"{path} has no column file_name; its first line is {header[:80]!r}.")
-
-
-def _json_rows(path: Path, text: str) -> list[dict[str, Cell]]:
-    rows = []
+def _json_columns(path: Path, text: str) -> Columns:
+    rows: list[dict[str, object]] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                row = msgspec.json.decode(line, type=dict[str, object])
+                rows.append(msgspec.json.decode(line, type=dict[str, object]))
             except msgspec.DecodeError as error:
                 raise DataError(f"{path}, line {number} is not a JSON object: {error}.") from error
-            where = f"{path}, line {number}"
-            rows.append(
-                {column: _cell(value, f"{where}, {column}") for column, value in row.items()}
-            )
-    return rows
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names} or {"": []}
 
 
 def _cell(value: object, where: str) -> Cell:
@@ -100,6 +151,8 @@ def _cell(value: object, where: str) -> Cell:
         return ""
     if isinstance(value, list):
         return [text for item in value if isinstance(text := _cell(item, where), str)]
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, str | int):
-        return str(int(value)) if isinstance(value, bool) else str(value)
-    raise DataError(f"{where}: {value!r} is neither text nor a list of texts.")
+        return str(value)
+    raise DataError(f"{where}: {value!r} is neither text nor a list of texts: write it as text.")

@@ -73,6 +73,9 @@ class DrawnImages:
         scene, _ = draw_scene(self.profile, SEED, index)
         return render_jpeg(scene, self.side or side_px(self.profile, SEED, index), SEED, index)
 
+    def part(self, start: int, stop: int) -> DrawnImages:
+        return replace(self, indices=self.indices[start:stop], targets=self.targets[start:stop])
+
 
 def _drawn(spec: DataSpec) -> ImageData:
     name = spec.profile or next(iter(PROFILES))

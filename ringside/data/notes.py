@@ -1,0 +1,28 @@
+"""What a person should know about a data set, as a code for programs and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+# Everything else is a warning: it may spoil a training or a score.
+INFORMATION = frozenset({"drawn-split", "ending-added", "ignored", "synthetic"})
+
+
+class Note(msgspec.Struct, frozen=True):
+    """One remark; `code` stays the same over versions, `message` is for people."""
+
+    code: str
+    message: str
+
+
+def counted(count: int, noun: str) -> str:
+    """A count with its noun, in the plural where needed."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def first_few(names: Collection[str], limit: int = 5) -> str:
+    """The first names, comma separated, with an ellipsis when there are more."""
+    more = ", ..." if len(names) > limit else ""
+    return ", ".join(list(names)[:limit]) + more
