@@ -79,6 +79,19 @@ def run(  # noqa: PLR0913
 
 
 @app.command()
+def resume(
+    run_id: RunId = "last",
+    epochs: Annotated[int | None, typer.Option(help="Epochs in all, if more than before.")] = None,
+    processes: Annotated[int | None, typer.Option(help="Another number of processes.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Stay and print what happens.")] = False,
+) -> None:
+    """Continue a run from its last checkpoint, as a new run."""
+    from app.commands import running
+
+    raise typer.Exit(running.resume(run_id, epochs=epochs, processes=processes, follow=follow))
+
+
+@app.command()
 def watch(run_id: RunId = "last") -> None:
     """Print a run's events until it ends."""
     from app.commands import running
@@ -233,6 +246,20 @@ def data_make(
     from app.commands import making
 
     making.make(out, profile=profile, num_images=num_images, seed=seed, workers=workers)
+
+
+@data_app.command("check")
+def data_check(
+    path: Annotated[str, typer.Argument(help="What --data takes: a folder, a table, a source.")],
+    as_json: Json = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that decode [one per core].")
+    ] = None,
+) -> None:
+    """Decode every image and report bad files, rows and classes; exit code 1 for bad files."""
+    from app.commands import checking
+
+    raise typer.Exit(checking.check(path, as_json=as_json, workers=workers))
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -39,6 +39,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     synthetic: bool = False
     steps_per_epoch: int
     learning_rate: float
+    resumed_from: str | None = None
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):

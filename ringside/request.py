@@ -6,6 +6,7 @@ every default, and the RunSpec tells for each value where it came from.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from ringside.errors import SpecError, nearest
 from ringside.hardware import Hardware
 from ringside.models import check_model
 from ringside.presets import Library, Preset, PresetFile
+from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, Device, RunSpec, TrainingSettings, refuse_uneven
 
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
@@ -73,6 +75,39 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         sources=sources,
         request_id=request.request_id,
     )
+
+
+def continue_run(
+    run: RunDir, hardware: Hardware, *, epochs: int | None = None, processes: int | None = None
+) -> RunSpec:
+    """The spec of a run that goes on from the last checkpoint of `run`.
+
+    More epochs, or another number of processes at the same global batch, may be asked for.
+    """
+    spec = run.read(run.spec, RunSpec)
+    if spec is None:
+        raise SpecError(f"{run.id} has no readable spec.json and cannot be resumed.")
+    folder = next((path for path in _checkpoints(run) if (path / "training.pt").exists()), None)
+    if folder is None:
+        raise SpecError(f"{run.id} has no checkpoint to resume from; start it anew.")
+    count = spec.num_processes
+    if processes is not None and processes != count:
+        request = RunRequest(preset=spec.preset, processes=processes)
+        count, _ = _processes(request, spec.accelerate, hardware, spec.threads_per_device)
+    return msgspec.structs.replace(
+        spec,
+        epochs=_at_least_one("epochs", epochs) or spec.epochs,
+        num_processes=count,
+        accelerate=msgspec.structs.replace(spec.accelerate, num_processes=count),
+        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:count]),
+        resume_from=str(folder),
+        request_id=None,
+    )
+
+
+def _checkpoints(run: RunDir) -> list[Path]:
+    """The last one, and the one before if a crash came between two renames."""
+    return [run.checkpoints / "last", run.checkpoints / ".last.old"]
 
 
 def parse_overrides(pairs: list[str]) -> dict[str, str]:

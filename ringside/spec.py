@@ -134,6 +134,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `global_batch` counts images per optimizer step over all devices and micro-steps;
     `keeps_global_batch` tells that accumulation was asked not to multiply it.
+    `resume_from` is the absolute path of a checkpoint folder to continue from.
     `sources` tells for every resolved value where it came from (preset, flag, default, machine).
     """
 
@@ -154,6 +155,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     seed: Annotated[int, Meta(ge=0, lt=2**31)] = 0
     sources: dict[str, str] = {}
     request_id: str | None = None
+    resume_from: str | None = None
 
     def __post_init__(self) -> None:
         if self.strategy == "single" and self.num_processes != 1:

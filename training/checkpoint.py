@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save_file
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
@@ -14,6 +15,7 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from ringside.data import write_classes
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
+from training.resume import STATE_FILE
 
 
 def full_weights(engine: Any) -> dict[str, Any]:
@@ -24,14 +26,22 @@ def full_weights(engine: Any) -> dict[str, Any]:
     return dict(get_model_state_dict(engine.model, options=options))
 
 
-def save(run: RunDir, name: str, weights: dict[str, Any], about: dict[str, Any]) -> Path:
-    """Write `checkpoints/NAME` whole or not at all; the old one stays until this one is there."""
+def save(
+    run: RunDir, name: str, weights: dict[str, Any], about: dict[str, Any],
+    state: dict[str, Any] | None = None,
+) -> Path:  # fmt: skip
+    """Write `checkpoints/NAME` whole or not at all; the old one stays until this one is there.
+
+    `state` is what a resumed run needs besides the weights. Raises OSError (disk full).
+    """
     target = run.checkpoints / name
     fresh = run.checkpoints / f".{name}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
     tensors = {key: tensor.contiguous() for key, tensor in weights.items()}
     save_file(tensors, fresh / "model.safetensors")
+    if state is not None:
+        torch.save(state, fresh / STATE_FILE)
     write_classes(fresh / "classes.json", tuple(about["classes"]))
     run.write(fresh / "about.json", {"format": 1, **about})
     _sync_folder(fresh)

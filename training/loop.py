@@ -15,6 +15,7 @@ from ringside.events import EpochTrained, StopAgreed, WindowTimed
 from training.control import Control
 from training.images import Batches
 from training.order import TrainingOrder
+from training.resume import Progress
 from training.schedule import learning_rate_at
 from training.timing import StepSums, StepTimer
 
@@ -48,23 +49,48 @@ class Trainer:
         self.timer = StepTimer(engine.device)
         self.step = 0
         self.grad_norm: torch.Tensor | None = None
-        self.save_now: Callable[[int], None] = lambda _epoch: None
+        self.epoch = 1
+        self.step_in_epoch = 0
+        self.save_now: Callable[[Progress], None] = lambda _progress: None
 
-    def train_epoch(self, epoch: int) -> EpochTrained | None:
-        """One epoch; None when a stop was agreed on the way. All ranks leave at the same step."""
-        self.order.epoch = epoch
+    @property
+    def progress(self) -> Progress:
+        """Where training stands now; a finished epoch is the beginning of the next."""
+        done = self.step_in_epoch == self.order.steps_per_epoch
+        return Progress(
+            epoch=self.epoch + done,
+            step_in_epoch=0 if done else self.step_in_epoch,
+            samples_in_epoch=0 if done else self.step_in_epoch * self.spec.global_batch,
+            step=self.step,
+        )
+
+    def take_up(self, progress: Progress) -> Progress:
+        """Continue at a checkpoint's position, counted in this run's own steps."""
+        steps = self.order.steps_per_epoch
+        in_epoch = min(steps, progress.samples_in_epoch // self.spec.global_batch)
+        self.epoch, self.step_in_epoch = progress.epoch, in_epoch
+        self.step = (progress.epoch - 1) * steps + in_epoch
+        return self.progress
+
+    def train_epoch(self, epoch: int, first_step: int = 0) -> EpochTrained | None:
+        """One epoch, or the rest of one from `first_step`; None when a stop was agreed on the way.
+
+        All ranks leave at the same step.
+        """
+        self.order.epoch, self.order.first_step = epoch, first_step
         self.control.restart()
-        self._begin_epoch(epoch)
+        self._begin_epoch(epoch, first_step)
         stream = iter(self.batches)
-        for _ in range(self.order.steps_per_epoch):
+        for _ in range(first_step, self.order.steps_per_epoch):
             self._set_learning_rate()
             self._optimizer_step(stream)
             self.step += 1
+            self.step_in_epoch += 1
             self._window_steps += 1
             if self.control.due():
                 self._close_window()
                 if self.control.take("checkpoint"):
-                    self.save_now(epoch)
+                    self.save_now(self.progress)
                 if self.control.take("stop"):
                     self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
                     return None
@@ -128,8 +154,8 @@ class Trainer:
         for group in self.engine.optimizer.param_groups:
             group["lr"] = self.learning_rate
 
-    def _begin_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
+    def _begin_epoch(self, epoch: int, first_step: int) -> None:
+        self.epoch, self.step_in_epoch, self._first_step = epoch, first_step, first_step
         self._begin = self._window_begin = time.perf_counter()
         self._window_steps = 0
         self._sums = np.zeros(3)  # loss summed over steps, steps, data wait in ms
@@ -188,7 +214,8 @@ class Trainer:
         elapsed = time.perf_counter() - self._begin
         self._close_window(wait=True)
         times = self.control.gather([elapsed])[:, 0]
-        num_samples = self.order.steps_per_epoch * self.spec.global_batch
+        num_steps = self.order.steps_per_epoch - self._first_step
+        num_samples = num_steps * self.spec.global_batch
         loss_sum, counted, data_ms = self._sums
         return EpochTrained(
             epoch=self.epoch,
@@ -196,7 +223,7 @@ class Trainer:
             epoch_time_s_min=float(times.min()),
             num_samples=num_samples,
             samples_per_s=num_samples / float(times.max()),
-            num_optimizer_steps=self.order.steps_per_epoch,
+            num_optimizer_steps=num_steps,
             train_loss=float(loss_sum / counted),
             grad_norm=self._norm(),
             data_ratio=float(data_ms / 1000 / times.max()),

@@ -28,6 +28,7 @@ class TrainingOrder:
     def __init__(self, spec: RunSpec, num_samples: int, rank: int) -> None:
         self.spec, self.num_samples, self.rank = spec, num_samples, rank
         self.epoch = 0
+        self.first_step = 0
         self.steps_per_epoch = num_samples // spec.global_batch
         if self.steps_per_epoch == 0:
             raise DataError(
@@ -36,12 +37,14 @@ class TrainingOrder:
             )
 
     def __len__(self) -> int:
-        return self.steps_per_epoch * self.spec.training.accumulation_steps
+        steps = self.steps_per_epoch - self.first_step
+        return steps * self.spec.training.accumulation_steps
 
     def __iter__(self) -> Iterator[list[Key]]:
         order = epoch_order(self.num_samples, self.spec.seed, self.epoch)
         micro, parts = self.spec.micro_batch, self.spec.num_processes
-        for number in range(len(self)):
+        k = self.spec.training.accumulation_steps
+        for number in range(self.first_step * k, self.steps_per_epoch * k):
             start = (number * parts + self.rank) * micro
             yield [(self.epoch, int(i)) for i in order[start : start + micro]]
 

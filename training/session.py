@@ -7,11 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from ringside.data import ImageData, open_data, write_classes
 from ringside.events import (
-    CheckpointSaved,
     Evaluated,
     EventWriter,
     NullWriter,
@@ -23,8 +20,6 @@ from ringside.events import (
 )
 from ringside.records import FinalState
 from ringside.rundir import RunDir
-from training import checkpoint
-from training.batchnorm import average_statistics
 from training.control import Control
 from training.engine import Engine, check
 from training.evaluation import Evaluator
@@ -32,6 +27,8 @@ from training.images import Batches, Images, make_loader
 from training.loop import Trainer
 from training.model import make_loss, make_model, make_optimizer
 from training.order import TrainingOrder
+from training.resume import Progress, differences, restore
+from training.saving import Saver
 
 MAX_WORKERS = 8
 
@@ -55,7 +52,6 @@ class Session:
         self.spec = engine.spec
         self.writer: Any = EventWriter(run.events) if engine.rank == 0 else NullWriter()
         self.begin = time.perf_counter()
-        self.best: float | None = None
 
     def run(self) -> FinalState:
         """Train all epochs; returns `completed` or `stopped`."""
@@ -63,8 +59,9 @@ class Session:
         data = open_data(self.spec.data)
         self._phase("setup")
         trainer, evaluator = self._build(data)
-        trainer.save_now = lambda epoch: self._save_now(data, epoch)
-        reason = self._epochs(trainer, evaluator, data)
+        saver = Saver(self.engine, self.run_dir, self.control, self.writer, data)
+        trainer.save_now = saver.now
+        reason = self._epochs(trainer, evaluator, saver)
         total = time.perf_counter() - self.begin
         self.writer.write(RunFinished(reason=reason, total_time_s=total))
         self._say(f"{reason} after {total:.1f} s")
@@ -106,73 +103,55 @@ class Session:
                 synthetic=data.synthetic,
                 steps_per_epoch=order.steps_per_epoch,
                 learning_rate=self.spec.learning_rate,
+                resumed_from=self.spec.resume_from,
             )
         )
         for note in data.notes:
             self.writer.write(Warned(code="data", message=note))
 
-    def _epochs(self, trainer: Trainer, evaluator: Evaluator, data: ImageData) -> FinalState:
-        for epoch in range(1, self.spec.epochs + 1):
+    def _epochs(self, trainer: Trainer, evaluator: Evaluator, saver: Saver) -> FinalState:
+        start = self._resume(trainer)
+        for epoch in range(start.epoch, self.spec.epochs + 1):
             self._phase("train", epoch)
-            trained = trainer.train_epoch(epoch)
+            first = start.step_in_epoch if epoch == start.epoch else 0
+            trained = trainer.train_epoch(epoch, first)
             if trained is None:
-                self._save_now(data, epoch)
+                saver.now(trainer.progress)
                 return "stopped"
             self.writer.write(trained)
             self._say(
                 f"epoch {epoch} of {self.spec.epochs}: {trained.epoch_time_s:.1f} s, "
                 f"{trained.samples_per_s:,.0f} images/s, loss {trained.train_loss:.4f}"
             )
-            if not self._evaluate_and_save(evaluator, data, epoch):
+            if not self._evaluate_and_save(trainer, evaluator, saver):
                 return "stopped"
             if self._stop_after(epoch):
                 return "stopped"
         return "completed"
 
-    def _evaluate_and_save(self, evaluator: Evaluator, data: ImageData, epoch: int) -> bool:
+    def _resume(self, trainer: Trainer) -> Progress:
+        """Where to begin: the first epoch, or where the named checkpoint stood."""
+        if self.spec.resume_from is None:
+            return Progress(epoch=1)
+        folder = Path(self.spec.resume_from)
+        for difference in differences(self.spec, folder):
+            self.writer.write(Warned(code="resume", message=f"Not as before: {difference}."))
+        progress = trainer.take_up(restore(self.engine, folder))
+        self._say(f"resumed at step {progress.step} of epoch {progress.epoch}")
+        return progress
+
+    def _evaluate_and_save(self, trainer: Trainer, evaluator: Evaluator, saver: Saver) -> bool:
+        epoch = trainer.epoch
         self._phase("evaluate", epoch)
         scores = evaluator.evaluate(epoch)
         if scores is None:
-            self.writer.write(StopAgreed(request="stop", epoch=epoch, step=0))
-            self._save("last", data, epoch)
+            self.writer.write(StopAgreed(request="stop", epoch=epoch, step=trainer.step))
+            saver.now(trainer.progress)
             return False
         self.writer.write(scores)
         self._say_scores(scores)
         self._phase("save", epoch)
-        self._save("last", data, epoch, scores)
-        return True
-
-    def _save(
-        self, name: str, data: ImageData, epoch: int, scores: Evaluated | None = None
-    ) -> None:
-        """Save `last`; and `best` when the headline score (macro AUC, else loss) has risen."""
-        weights = checkpoint.full_weights(self.engine)
-        if self.engine.rank != 0:
-            return
-        about = checkpoint.describe(
-            self.spec, data.classes, data.task, epoch=epoch, run=self.run_dir.id,
-            preset=self.spec.preset, scores=scores and msgspec.to_builtins(scores),
-        )  # fmt: skip
-        names = [name, "best"] if scores is not None and self._is_best(scores) else [name]
-        for each in names:
-            path = checkpoint.save(self.run_dir, each, weights, about)
-            relative = str(path.relative_to(self.run_dir.path))
-            self.writer.write(CheckpointSaved(path=relative, epoch=epoch, best=each == "best"))
-
-    def _save_now(self, data: ImageData, epoch: int) -> None:
-        """A checkpoint in the middle of an epoch."""
-        if self.engine.averager is not None:
-            self.engine.averager.average()
-        average_statistics(self.engine.plain, self.engine.world)
-        self._save("last", data, epoch)
-
-    def _is_best(self, scores: Evaluated) -> bool:
-        headline = scores.auc_macro
-        if headline is None:
-            headline = -scores.val_loss if scores.val_loss is not None else None
-        if headline is None or (self.best is not None and headline <= self.best):
-            return False
-        self.best = headline
+        saver.epoch_end(trainer.progress, scores)
         return True
 
     def _stop_after(self, epoch: int) -> bool:

@@ -6,8 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from ringside.hardware import read_hardware
-from ringside.request import RunRequest, resolve
+from ringside.errors import RunDirError
+from ringside.hardware import Hardware, read_hardware
+from ringside.request import RunRequest, continue_run, resolve
 from ringside.run import EpochRow, RunReader, RunRecord, fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.sentences import plan_notes, plan_sentence
@@ -41,10 +42,23 @@ def print_plan(spec: RunSpec) -> None:
 
 def start(request: RunRequest, *, follow: bool) -> int:
     """Start a run; 0, or with `follow` 1 when it failed."""
+    hardware = read_hardware()
+    return start_spec(resolve(request, hardware), hardware, follow=follow)
+
+
+def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:
+    """Continue a run from its last checkpoint; 0, or with `follow` 1 when it failed."""
+    run, hardware = find_run(runs_root(), run_id), read_hardware()
+    if not fold_run(run).final:
+        raise RunDirError(f"{run.name} is not over yet; stop it first.")
+    spec = continue_run(run, hardware, epochs=epochs, processes=processes)
+    return start_spec(spec, hardware, follow=follow)
+
+
+def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
+    """Start what was resolved, and follow it when asked to."""
     from ringside.launch.local import start_run
 
-    hardware = read_hardware()
-    spec = resolve(request, hardware)
     print_plan(spec)
     run = start_run(spec, hardware, runs_root())
     print(f"run {run.id} in {run.path}")

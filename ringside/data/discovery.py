@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
@@ -12,6 +13,7 @@ from typing import Protocol, cast
 import msgspec
 
 from ringside.data import sources
+from ringside.data.folder.table import TABLE_SUFFIXES
 from ringside.data.images import ImageData
 from ringside.errors import DataError, nearest
 from ringside.spec import DataSpec
@@ -39,6 +41,12 @@ class _Source(Protocol):
     def open_source(self, spec: DataSpec) -> ImageData: ...
 
 
+class _FileSource(Protocol):
+    """A source that opens what lies at `spec.path`."""
+
+    def open_source(self, spec: DataSpec, skip: frozenset[str]) -> ImageData: ...
+
+
 @cache
 def _sources() -> dict[str, _Source]:
     names = [module.name for module in pkgutil.iter_modules(sources.__path__)]
@@ -54,9 +62,19 @@ def source_names() -> list[SourceInfo]:
     ]
 
 
-def open_data(spec: DataSpec) -> ImageData:
-    """Open the data set. Raises `DataError` with a sentence about what cannot be used."""
-    return _source(spec.source).open_source(spec)
+def open_data(spec: DataSpec, *, skip: Collection[str] = ()) -> ImageData:
+    """Open the data set. Raises `DataError` with a sentence about what cannot be used.
+
+    `skip` names files to leave out, as `check_data` names them in `bad`; only data in files can.
+    """
+    source = _source(spec.source)
+    if not skip:
+        return source.open_source(spec)
+    if spec.path is None:
+        raise DataError(
+            f"{spec.label!r} holds no files that could be left out, such as {min(skip)}."
+        )
+    return cast(_FileSource, source).open_source(spec, skip=frozenset(skip))
 
 
 def _source(name: str) -> _Source:
@@ -66,7 +84,7 @@ def _source(name: str) -> _Source:
 
 
 def parse_data(text: str, *, image_size: int | None = None, cwd: Path | None = None) -> DataSpec:
-    """What `--data` means: a source ("emoji"), a source with a profile ("products:ci"), a folder.
+    """What `--data` means: a source ("emoji"), with a profile ("products:ci"), a folder, a table.
 
     The name of a source wins over a folder of the same name; `./emoji` is the folder. `image_size`
     is in pixels; without it the default of the profile or source counts, and without
@@ -98,13 +116,19 @@ def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
 def _folder(text: str, image_size: int | None, cwd: Path) -> DataSpec:
     names = [name for name in _sources() if name != "folder"]
     if not text or text == "folder":
-        raise DataError(f"Name a data source ({', '.join(names)}) or write the path of a folder.")
-    path = Path(os.path.abspath(cwd / os.path.expanduser(text)))
-    if path.is_file():
-        raise DataError(f"{path} is a file: pass the folder that holds the images ({path.parent}).")
-    if not path.is_dir():
         raise DataError(
-            f"{text!r} is neither a data source nor an existing folder. {nearest(text, names)}"
+            f"Name a data source ({', '.join(names)}) or write the path of a folder or table."
+        )
+    path = Path(os.path.abspath(cwd / os.path.expanduser(text)))
+    if path.is_file() and path.suffix.lower() not in TABLE_SUFFIXES:
+        raise DataError(
+            f"{path} is a file and no table ({', '.join(TABLE_SUFFIXES)}): pass the folder that "
+            f"holds the images ({path.parent})."
+        )
+    if not path.exists():
+        raise DataError(
+            f"{text!r} is neither a data source nor an existing folder or table. "
+            f"{nearest(text, names)}"
         )
     source = next((s for s in _sources().values() if _claims(s, path)), _source("folder"))
     size = image_size or source.DEFAULT_IMAGE_SIZE

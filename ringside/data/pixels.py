@@ -19,7 +19,7 @@ MAX_PIXELS = 89_478_485  # 256 MiB as 24-bit RGB; from here on Pillow warns of a
 
 # Content that is often found under the name of an image: how it begins, what it is, what to do.
 _FOREIGN = (
-    (re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.I), "an HTML page", "download it again"),
+    (re.compile(rb"\s*<(!doctype html|html|head|body)", re.I), "an HTML page", "fetch it again"),
     (re.compile(rb"version https://git-lfs"), "a Git LFS pointer", "run `git lfs pull`"),
     (re.compile(rb"....ftyp(heic|heix|hevc|mif1)", re.S), "a HEIC photo", "convert it to JPEG"),
     (re.compile(rb"\s*(<\?xml[^>]*>\s*)?<svg", re.I), "an SVG drawing", "convert it to PNG"),

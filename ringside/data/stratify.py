@@ -2,9 +2,9 @@
 
 Iterative stratification after Sechidis, Tsoumakas and Vlahavas, "On the Stratification of
 Multi-Label Data", ECML PKDD 2011: the label with the fewest images left is dealt first, because
-later nothing could be put right for it. Three things differ from their algorithm. The images of
-a label are dealt at once; what rounding leaves over is carried to the next label, so that many
-small classes together still give their fifth; and equal pictures stay together.
+later nothing could be put right for it. Two things differ from their algorithm: equal pictures
+stay together, and images without a label come last and even out the total. A label with three
+images has one in validation, so a set of many tiny classes validates with up to a third.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from random import Random
 from ringside.errors import DataError
 
 VAL_RATIO = 0.2
+TIE = 0.01  # images
 
 
 def choose_val(
@@ -32,7 +33,9 @@ def choose_val(
     """
     units = _units(len(labels), twins)
     if len(units) < 2:
-        raise DataError(f"A split needs at least 2 images, found {len(units)}: add images.")
+        raise DataError(
+            f"A split needs at least 2 images that differ, found {len(units)}: add images."
+        )
     deal = _Deal([Counter(label for i in unit for label in labels[i]) for unit in units], units)
     deal.run(Random(seed))
     chosen = deal.val or {deal.least_missed()}
@@ -86,9 +89,10 @@ class _Deal:
                 is_open[unit] = False
 
     def _deal_label(self, label: str, dealt: list[int]) -> set[str]:
-        """Give validation what the label lacks there, one image more or less to even the total."""
+        """Give validation what the label lacks there; return all labels of the images dealt."""
         lacking = VAL_RATIO * self.totals[label] - self.in_val[label]
-        wanted = round(lacking + max(-1.0, min(1.0, self.deviation)))
+        tie = max(-TIE, min(TIE, self.deviation))  # the total decides where two ways are as good
+        wanted = round(lacking + tie)
         for unit in dealt:
             goes = self.contents[unit][label] <= wanted and self._leaves_half(unit)
             wanted -= self.contents[unit][label] if goes else 0

@@ -34,6 +34,7 @@ FLAGS = {
     "presets import": "--name",
     "presets export": "",
     "data make": "--num-images --profile --seed --workers",
+    "data check": "--json --workers",
 }
 
 LIST_KEYS = {"id", "state", "preset", "data", "started"}

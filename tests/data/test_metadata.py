@@ -137,7 +137,7 @@ def test_paths_written_on_another_machine(
     (root / "metadata.csv").write_text(
         f"file_name,labels\n{root}/1.png,x\nsub\\a.png,y\n2,x\nsub/../1.png,y\n"
     )
-    with pytest.raises(DataError, match=r"name 1 file more than once: 1\.png"):
+    with pytest.raises(DataError, match=r"1\.png .*row 1 of metadata.csv x; row 4 .* y: keep one"):
         opened(root)
     (root / "metadata.csv").write_text(f"file_name,labels\n{root}/1.png,x\nsub\\a.png,y\n2,x\n")
     data = opened(root)
@@ -158,19 +158,23 @@ def test_rows_without_a_usable_file_are_counted_and_named(
     message = str(caught.value)
     assert "4 of 5 rows" in message
     for name in ("/etc/passwd", "../x.png", "C:\\x.png"):
-        assert f"{name} (outside the data folder)" in message
-    assert "missing.png (no such file)" in message
+        assert f"{name} (row " in message
+    assert message.count("outside the data folder") == 3
+    assert "missing.png (row 4 of metadata.csv: no such file)" in message
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "no column file_name"),
-        ("image,labels\n1.png,a\n", r"no column file_name.*image,labels"),
+        ("", "has no rows"),
+        ("colour,labels\nred,a\n", "no column file_name.*'colour, labels'"),
+        ("1.png,a\n2.png,b\n", "no line with the names of its columns"),
+        ("file_name,labels,labels\n1.png,a,b\n", "column 'labels' more than once"),
+        ('file_name,labels\n1.png,"a\n2.png,b\n', "double quote that is not closed"),
         ("file_name,labels\n", "has no rows"),
         ("file_name,labels\n,a\n", "row 1: file_name is missing"),
         ("file_name,labels\n1.png,a,b\n", "row 1: more cells than columns"),
-        ("file_name,label\n1.png,\n", "row 1: label is empty"),
+        ("file_name,label\n1.png,\n", r"1\.png \(row 1 of metadata\.csv: the label is empty\)"),
         ("file_name,label,labels\n1.png,a,b\n", "both label and labels"),
         ("file_name,kind\n1.png,cat\n", "name the column of the labels"),
         ("file_name\n1.png\n", "name the column of the labels"),
@@ -197,7 +201,8 @@ def test_an_unusable_csv_is_refused_in_a_sentence(
         ('{"file_name": "1.png", "labels": ["a"]}\nnonsense', "line 2 is not a JSON object"),
         ('{"file_name": "1.png", "labels": 0.5}', "0.5 is neither text nor a list"),
         ('{"file_name": ["1.png"], "labels": "a"}', "file_name is a list"),
-        ('{"labels": "a"}', "row 1: file_name is missing"),
+        ('{"labels": "a"}', "no column file_name"),
+        ('{"file_name": "1.png", "labels": "a"}\n{"labels": "a"}', "row 2: file_name is missing"),
     ],
 )
 def test_an_unusable_json_lines_file_is_refused_in_a_sentence(

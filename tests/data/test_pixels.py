@@ -96,8 +96,12 @@ def test_zero_bytes_html_and_cut_off_files_are_named(encode: Encode) -> None:
     whole = encode(Image.fromarray(noise))
     with pytest.raises(DataError, match=r"a\.jpg is empty"):
         decode_rgb(b"", "a.jpg")
-    with pytest.raises(DataError, match=r"b\.jpg is not an image: it starts with b'<html>"):
+    with pytest.raises(DataError, match=r"b\.jpg is not an image but an HTML page: fetch it again"):
         decode_rgb(b"<html><body>404</body></html>", "b.jpg")
+    with pytest.raises(DataError, match=r"b\.jpg is not an image: it starts with b'hello'"):
+        decode_rgb(b"hello", "b.jpg")
+    with pytest.raises(DataError, match="Git LFS pointer: run `git lfs pull`"):
+        decode_rgb(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "b.jpg")
     with pytest.raises(DataError, match=r"c\.jpg is damaged or cut off"):
         decode_rgb(whole[: len(whole) // 2], "c.jpg")
     assert decode_rgb(whole, "d.jpg").shape == (64, 64, 3)

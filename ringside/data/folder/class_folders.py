@@ -49,7 +49,8 @@ def read_class_folders(listing: Listing) -> Records:
         )
         for (top, reason), count in sorted(left_out.items())
     ]
-    layout = f"Class folders{' below ' + ' and '.join(sorted(role_of)) if role_of else ''}."
+    used = sorted({record.path.partition("/")[0] for record in records if record.split})
+    layout = f"Class folders{' below ' + ' and '.join(used) if used else ''}."
     empty = _notes_on_empty(listing, role_of, found)
     return Records("single_label", records, layout, notes=notes + empty)
 

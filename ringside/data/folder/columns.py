@@ -28,14 +28,14 @@ def find_image_column(path: Path, columns: dict[str, list[object]]) -> str:
     named = [by_name[name] for name in IMAGE_COLUMNS if name in by_name]
     if named:
         return named[0]
-    looking = [column for column, cells in columns.items() if _all_images(cells)]
-    if len(looking) == 1:
-        return looking[0]
     if any(is_image_path(column) for column in columns):
         raise DataError(
             f"{path} has no line with the names of its columns, its first line names an image "
             f"({', '.join(columns)[:80]}): add a first line such as file_name,labels."
         )
+    looking = [column for column, cells in columns.items() if _all_images(cells)]
+    if len(looking) == 1:
+        return looking[0]
     raise DataError(
         f"{path} has no column file_name (or image, path, filename); its columns are "
         f"{', '.join(columns)[:80]!r}: name the column of the image files file_name."

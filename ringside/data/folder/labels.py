@@ -53,7 +53,7 @@ def read_labels(table: Table) -> Labels:
     column = found[0]
     if table.known(*MANY_LABELS):
         return _from_lists(table, column)
-    rows = [(text,) if text else () for text in table.texts(column)]
+    rows: list[tuple[str, ...]] = [(text,) if text else () for text in table.texts(column)]
     return Labels("single_label", rows, f"one class per image in column {column}")
 
 

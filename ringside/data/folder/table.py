@@ -82,7 +82,7 @@ def _columns(path: Path) -> tuple[Columns, str | None]:
     text = _text(path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         return _json_columns(path, text), None
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(path, text)
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
     return _csv_columns(path, text, delimiter), delimiter
 
 
@@ -98,10 +98,12 @@ def _text(path: Path) -> str:
         raise DataError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
 
 
-def _delimiter(path: Path, text: str) -> str:
+def _delimiter(text: str) -> str:
     """The one that sets the image column free, else the one that gives the most columns."""
     header = text.partition("\n")[0].strip()
-    headers = {d: [c.strip() for c in next(csv.reader([header], delimiter=d), [])] for d in DELIMITERS}
+    headers = {
+        d: [c.strip() for c in next(csv.reader([header], delimiter=d), [])] for d in DELIMITERS
+    }
     for delimiter, columns in headers.items():
         if any(known_column(column) in IMAGE_COLUMNS for column in columns):
             return delimiter

@@ -46,9 +46,12 @@ def claims_folder(path: Path) -> bool:
     return read_manifest(path) is not None
 
 
-def open_source(spec: DataSpec) -> ImageData:
-    """The pictures of `spec.profile` at `spec.image_size`, or those written to `spec.path`."""
-    return _drawn(spec) if spec.path is None else _written(spec, Path(spec.path))
+def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData:
+    """The pictures of `spec.profile` at `spec.image_size`, or those written to `spec.path`.
+
+    Of written ones the files in `skip` are left out.
+    """
+    return _drawn(spec) if spec.path is None else _written(spec, Path(spec.path), skip)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +117,12 @@ def _hashed(split: DrawnImages) -> tuple[NDArray[np.uint8], Iterator[bytes]]:
     return split.targets, (f"{made_of} {index}".encode() for index in split.indices)
 
 
-def _written(spec: DataSpec, path: Path) -> ImageData:
+def _written(spec: DataSpec, path: Path, skip: frozenset[str]) -> ImageData:
     unfinished = [
         split for split in ("train", "val") if not (path / split / METADATA_NAME).exists()
     ]
     if unfinished:
         raise DataError(f"The product set {path} is not finished: run `ringside data make` again.")
-    data = folder.open_source(spec)
+    data = folder.open_source(spec, skip)
     notes = (SYNTHETIC_NOTE, *data.notes)
     return replace(data, title=f"{TITLE} ({data.title})", synthetic=SYNTHETIC, notes=notes)

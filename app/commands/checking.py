@@ -1,0 +1,81 @@
+"""The command that looks at every image before a run does."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from ringside.data import DataReport, check_data
+from ringside.data.check.report import RULES, BadFile
+from ringside.data.notes import counted
+
+MAX_LINES = 20
+
+
+def check(text: str, *, as_json: bool, workers: int | None) -> int:
+    """Check with a progress line and print what was found; 1 when a run would meet a bad file."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(transient=True, console=Console(file=sys.stderr)) as progress:
+        task = progress.add_task("decoding images", total=None)
+
+        def advance(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        report = check_data(text, workers=workers, progress=advance)
+    if as_json:
+        print(msgspec.json.encode(report).decode())
+    else:
+        _print(report)
+    return 0 if report.is_fine else 1
+
+
+def _print(report: DataReport) -> None:
+    print(f"{report.data}: {report.task.replace('_', ' ')}. {report.layout}")
+    print(
+        f"{counted(report.num_files, 'image')}, {report.num_usable:,} usable: "
+        f"{report.num_train:,} for training, {report.num_val:,} for validation"
+    )
+    _print_some("\nbad files and rows", [_line(bad) for bad in report.bad])
+    _print_classes(report)
+    kinds = [f"{u.num_images:,} {u.kind}, {RULES[u.kind]}: {u.examples[0]}" for u in report.unusual]
+    _print_some("\nunusual images", kinds)
+    _print_some("\nwarnings", [note.message for note in report.warnings])
+    _print_some("\nnotes", [note.message for note in report.notes])
+    print(f"\n{_summary(report)}")
+
+
+def _line(bad: BadFile) -> str:
+    unused = "" if bad.is_used else " (no run uses it)"
+    return f"{bad.file}{unused}  {bad.reason.rstrip('.')}"
+
+
+def _summary(report: DataReport) -> str:
+    """How many images a run would use, and how to go on."""
+    num_bad = len(report.skip)
+    if not report.num_usable:
+        return "A run has nothing to use: mend what is named above, then check again."
+    if not num_bad:
+        return f"A run would use {counted(report.num_usable, 'image')}."
+    return (
+        f"A run stops at the first of {counted(num_bad, 'bad file')}. Mend or replace them, or go "
+        f"on without: remove them with their rows, and a run would use "
+        f"{counted(report.num_usable, 'image')}."
+    )
+
+
+def _print_classes(report: DataReport) -> None:
+    width = max([len(c.name) for c in report.classes] + [5])
+    lines = [f"{c.name:{width}}  {c.train:>8,}  {c.val:>10,}" for c in report.classes]
+    _print_some(f"\n  {'class':{width}}  training  validation", lines)
+
+
+def _print_some(title: str, lines: list[str]) -> None:
+    if lines:
+        print(title)
+    for line in lines[:MAX_LINES]:
+        print(f"  {line}")
+    if len(lines) > MAX_LINES:
+        print(f"  and {len(lines) - MAX_LINES:,} more; --json has them all")

@@ -1,0 +1,1 @@
+"""Looks at every picture of a data set before a run does."""

@@ -1,0 +1,67 @@
+"""Deals records to training and validation, and says what that means for the classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+
+from ringside.data.folder.records import Record
+from ringside.data.notes import Note, counted, first_few
+from ringside.data.stratify import choose_val
+from ringside.errors import DataError
+
+SEED = 0
+
+
+def with_splits(
+    records: list[Record], name: str, twins_of: Callable[[list[Record]], Iterable[Collection[int]]]
+) -> tuple[list[Record], list[Note]]:
+    """All records with a split: held-out ones validate, else a fifth of them is drawn.
+
+    `twins_of` finds groups of records with equal content; it is asked only before drawing, and
+    no group is divided. Raises `DataError`, with the `name` of the data, where no split is
+    possible.
+    """
+    given = {record.split for record in records}
+    if "val" in given:
+        if given == {"val"}:
+            raise DataError(f"{name} has images for validation only: add training images.")
+        return [replace(record, split=record.split or "train") for record in records], []
+    val = choose_val([record.labels for record in records], SEED, twins_of(records))
+    dealt = [replace(r, split="val" if i in val else "train") for i, r in enumerate(records)]
+    message = f"Drew {len(val)} of {len(records)} images for validation (seed {SEED})."
+    return dealt, [Note("drawn-split", message)]
+
+
+def notes_on_classes(records: Sequence[Record]) -> list[Note]:
+    """Classes that are never learned or cannot be scored, and images without a class."""
+    num_val = sum(record.split == "val" for record in records)
+    train, val = (
+        Counter(label for r in records if r.split == split for label in r.labels)
+        for split in ("train", "val")
+    )
+    everywhere = {label for label, count in val.items() if count == num_val}
+    found = (
+        (
+            "only-in-val",
+            "Never learned, because only validation has images of it",
+            val.keys() - train.keys(),
+        ),
+        (
+            "no-positive-in-val",
+            "Not scored, because validation has no image of it",
+            train.keys() - val.keys(),
+        ),
+        ("no-negative-in-val", "Not scored, because every validation image has it", everywhere),
+    )
+    notes = [
+        Note(code, f"{sentence}: {first_few(sorted(labels))}.")
+        for code, sentence, labels in found
+        if labels
+    ]
+    bare = [record.path for record in records if not record.labels]
+    if bare:
+        message = f"Without a label, so negative for every class: {counted(len(bare), 'image')}"
+        notes.append(Note("unlabelled", f"{message}, {first_few(bare)}."))
+    return notes

@@ -1,0 +1,83 @@
+"""A run that was interrupted ends where the uninterrupted one ends, to the last bit."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from ringside.hardware import read_hardware
+from ringside.launch.local import start_run
+from ringside.request import continue_run
+from ringside.rundir import RunDir
+from ringside.spec import RunSpec
+
+from tests.distributed.conftest import wait_for_end  # isort: skip
+
+pytestmark = pytest.mark.distributed
+
+
+def weights_of(run: RunDir) -> dict[str, torch.Tensor]:
+    return load_file(run.checkpoints / "last/model.safetensors")
+
+
+@pytest.fixture
+def interrupt(root, make_request):
+    """A run of `epochs` that is told to stop after its first; as if it had been killed there."""
+
+    def run(preset: str, epochs: int) -> RunDir:
+        spec = make_request(preset, epochs=epochs)
+        from ringside.launch.local import create_run, start
+
+        interrupted = create_run(spec, read_hardware(), root)
+        interrupted.request("stop-after-epoch")
+        start(interrupted)
+        assert wait_for_end(interrupted).state == "stopped"
+        return interrupted
+
+    return run
+
+
+@pytest.mark.parametrize("preset", ["ddp", "fsdp"])
+def test_resumed_equals_uninterrupted(preset, interrupt, finished_run, root):
+    whole = finished_run(preset)
+    first = interrupt(preset, epochs=2)
+    spec = continue_run(first, read_hardware())
+    resumed = start_run(spec, read_hardware(), root)
+    record = wait_for_end(resumed)
+    assert record.state == "completed", record.failure
+    assert [row.epoch for row in record.epochs] == [2]
+    assert record.epochs[0].train_loss == whole.epochs[1].train_loss
+    assert record.epochs[0].auc_macro == whole.epochs[1].auc_macro
+    expected = weights_of(RunDir(Path(whole.path)))
+    for name, tensor in weights_of(resumed).items():
+        assert torch.equal(tensor, expected[name]), name
+
+
+def test_another_strategy_takes_it_up_with_a_note(interrupt, root, make_request):
+    first = interrupt("ddp", epochs=2)
+    other = make_request("fsdp", epochs=2)
+    spec: RunSpec = msgspec.structs.replace(
+        other, resume_from=continue_run(first, read_hardware()).resume_from
+    )
+    record = wait_for_end(start_run(spec, read_hardware(), root))
+    assert record.state == "completed", record.failure
+    assert [row.epoch for row in record.epochs] == [2]
+    notes = [warning.message for warning in record.warnings if warning.code == "resume"]
+    assert notes == ["Not as before: strategy: ddp, now fsdp."]
+
+
+def test_a_damaged_checkpoint_is_a_sentence(interrupt, root):
+    first = interrupt("single", epochs=2)
+    (first.checkpoints / "last/training.pt").write_bytes(b"half")
+    spec = continue_run(first, read_hardware())
+    record = wait_for_end(start_run(spec, read_hardware(), root))
+    assert record.state == "failed"
+    assert "cannot be resumed from" in record.failure.sentence
+    shutil.rmtree(first.checkpoints / "last")
+    with pytest.raises(Exception, match="no checkpoint to resume from"):
+        continue_run(first, read_hardware())
