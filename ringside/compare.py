@@ -67,7 +67,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """Two or more runs; `precision_factor` maps a precision to its gain over fp32 on one device."""
+    """Runs side by side; `precision_factor`: "bf16 at 64 images per device" to gain over fp32."""
 
     runs: tuple[ComparedRun, ...]
     precision_factor: dict[str, float] = {}
@@ -119,6 +119,8 @@ def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
         and wanted.accelerate.mixed_precision == baseline.accelerate.mixed_precision
         and wanted.training.compile == baseline.training.compile
         and wanted.channels_last == baseline.channels_last
+        and wanted.training.num_workers == baseline.training.num_workers
+        and baseline.training.accumulation_steps == 1
         and wanted.seed == baseline.seed
     )
     if not same:
@@ -199,6 +201,9 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
     scored, first_scored = _last_scored(record), _last_scored(first)
     if scored and first_scored and scored.epoch != first_scored.epoch:
         reasons.append(f"scored epochs: {first_scored.epoch} and {scored.epoch}")
+    if spec.epochs != base.epochs:
+        # The learning rate falls over all epochs, so equal epochs of unequal runs are not alike.
+        reasons.append(f"planned epochs: {base.epochs} and {spec.epochs}")
     comparable = not reasons and record is not first
     total = record.total_time_s
     return ComparedRun(
@@ -262,9 +267,8 @@ def _precision_factors(root: Path, records: list[RunRecord]) -> dict[str, float]
         if half is None or full is None or _micro_batch(half) != _micro_batch(full):
             continue
         if half.steady_samples_per_s and full.steady_samples_per_s:
-            factors[spec.accelerate.mixed_precision] = (
-                half.steady_samples_per_s / full.steady_samples_per_s
-            )
+            name = f"{spec.accelerate.mixed_precision} at {_micro_batch(half)} images per device"
+            factors[name] = half.steady_samples_per_s / full.steady_samples_per_s
     return factors
 
 

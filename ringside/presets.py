@@ -28,7 +28,10 @@ from ringside.spec import (
 )
 
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-ENVIRONMENT_PATTERN = re.compile(r"(NCCL|TORCH_NCCL|GLOO)_[A-Z0-9_]+|OMP_NUM_THREADS")
+# A preset may come from a stranger, so nothing that names a library to load or a file to write.
+ENVIRONMENT_PATTERN = re.compile(
+    r"(?!.*(PLUGIN|FILE|CONF|PIPE|PATH|DIR$))(NCCL|TORCH_NCCL|GLOO)_[A-Z0-9_]+|OMP_NUM_THREADS"
+)
 BUILT_IN, YOURS, TEAM = "built-in", "yours", "team"
 RENDERED_PROCESSES = 2
 
@@ -64,10 +67,12 @@ class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             if not ENVIRONMENT_PATTERN.fullmatch(name):
                 raise ValueError(
                     f"environment may hold NCCL_*, TORCH_NCCL_*, GLOO_* and OMP_NUM_THREADS, "
-                    f"not {name}"
+                    f"no plug-ins and no files, not {name}"
                 )
-            if not value.isprintable():
-                raise ValueError(f"environment: the value of {name} must be printable text")
+            if not value.isprintable() or "/" in value:
+                raise ValueError(
+                    f"environment: the value of {name} must be printable text without a path"
+                )
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,14 @@ from ringside.hardware import Hardware
 from ringside.models import check_model
 from ringside.presets import Library, Preset, PresetFile
 from ringside.rundir import RunDir
-from ringside.spec import AccelerateSettings, Device, RunSpec, TrainingSettings, refuse_uneven
+from ringside.spec import (
+    AccelerateSettings,
+    Device,
+    FsdpConfig,
+    RunSpec,
+    TrainingSettings,
+    refuse_uneven,
+)
 
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
 MAX_BATCH = 2**20
@@ -196,15 +203,21 @@ def _with_overrides(preset: Preset, overrides: dict[str, str]) -> PresetFile:
             tree[part][name] = text
         else:
             value = yaml_text.load_text(text or '""', origin=f"--set {key}").value
-            if tree.get(part) is None:
-                tree[part] = {}
-            tree[part][name] = value
+            place = tree[part]
+            if part == "accelerate" and name in FsdpConfig.__struct_fields__:
+                tree[part]["fsdp_config"] = place = place.get("fsdp_config") or {}
+            place[name] = value
     return yaml_text.Document(tree, {}, "--set").convert(PresetFile)
 
 
 def _locate(key: str) -> tuple[str, str]:
     part, _, name = key.rpartition(".")
     parts = {"training": TrainingSettings, "accelerate": AccelerateSettings}
+    if (
+        part in ("", "accelerate", "accelerate.fsdp_config")
+        and name in FsdpConfig.__struct_fields__
+    ):
+        return "accelerate", name
     if part == "environment":
         return part, name
     for candidate, kind in parts.items():

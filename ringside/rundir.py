@@ -168,8 +168,8 @@ def find_run(root: Path, text: str) -> RunDir:
     `last` is the newest. Raises RunDirError with the near names when none or several fit.
     """
     runs = list_run_dirs(root)
-    if text in ("last", "latest") and runs:
-        return runs[0]
+    if text in ("last", "latest") and (whole := [run for run in runs if run.spec.exists()]):
+        return whole[0]
     exact = [run for run in runs if text in (run.id, run.name)]
     matches = exact or [run for run in runs if text and text in run.id]
     if len(matches) == 1:

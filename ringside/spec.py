@@ -91,7 +91,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     compile: bool = False
     comm_hook: Literal["no", "fp16", "bf16", "power_sgd"] = "no"
     power_sgd_rank: PositiveInt = 4
-    power_sgd_start_step: Annotated[int, Meta(ge=2)] = 20
+    power_sgd_start_step: Annotated[int, Meta(ge=2)] = 10
     gradient_as_bucket_view: bool = False
     static_graph: bool = False
     bucket_cap_mb: PositiveInt | None = None
@@ -179,7 +179,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no" and not_ddp,
             f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
             and strategy != "fsdp",
-            "compile is not available with FSDP": training.compile and strategy == "fsdp",
+            "compile needs one device or DDP": training.compile
+            and strategy in ("fsdp", "local_sgd"),
             "channels_last weights cannot be sharded by FSDP": training.channels_last is True
             and strategy == "fsdp",
         }

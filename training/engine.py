@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import warnings
+from pathlib import Path
 from typing import Any
 
 import accelerate
@@ -18,6 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec, TrainingSettings
 from training import fsdp
+from training.fsdp import no_accumulation
 from training.model import Loss
 from training.traffic import power_sgd_bytes
 from training.weight_averaging import WeightAverager
@@ -130,6 +132,11 @@ class Engine:
             self.plain.eval()
             with self.autocast():
                 self.evaluated_module(torch.zeros(2, 3, size, size, device=self.device))
+        except (RuntimeError, ValueError, AssertionError) as error:
+            raise SetupError(
+                f"{self.spec.model} cannot take images of {size} px ({error}); choose another "
+                "image size or model."
+            ) from error
         finally:
             handle.remove()
             self.plain.train()
@@ -210,7 +217,12 @@ def _build_accelerator(spec: RunSpec) -> Accelerator:
         broadcast_buffers=False,
         **_ddp_arguments(spec.training),
     )
-    return Accelerator(cpu=cpu, mixed_precision=precision, kwargs_handlers=[handler])
+    return Accelerator(
+        cpu=cpu,
+        mixed_precision=precision,
+        kwargs_handlers=[handler],
+        gradient_accumulation_plugin=no_accumulation(),
+    )
 
 
 def _ddp_arguments(training: TrainingSettings) -> dict[str, Any]:
@@ -274,7 +286,17 @@ def _bucket_bytes(model: nn.Module) -> tuple[int, ...]:
 def _device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return platform.processor() or platform.machine()
+    return _cpu_name() or platform.processor() or platform.machine()
+
+
+def _cpu_name() -> str | None:
+    """The model name that Linux tells; elsewhere None."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return None
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, None)
 
 
 def _is_channels_last(model: nn.Module) -> bool:

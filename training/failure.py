@@ -20,6 +20,11 @@ def describe(error: BaseException) -> str:
             "The GPU ran out of memory. Choose a smaller batch, a 16-bit preset, or accumulation "
             "with the global batch kept."
         )
+    if "more than 1 value per channel" in str(error):
+        return (
+            "BatchNorm cannot train on one image per device and micro-step; choose a batch of at "
+            "least two images per device and micro-step."
+        )
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0] if text else 'no message'}"
 

@@ -12,7 +12,11 @@ from __future__ import annotations
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, PartialState
-from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
+from accelerate.utils import (
+    DistributedType,
+    FullyShardedDataParallelPlugin,
+    GradientAccumulationPlugin,
+)
 from torch import nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
 
@@ -65,10 +69,20 @@ def build_accelerator(
     plugin: FullyShardedDataParallelPlugin, *, cpu: bool, precision: str
 ) -> Accelerator:
     """An Accelerator whose state says FSDP on either device."""
-    accelerator = Accelerator(cpu=cpu, mixed_precision=precision, fsdp_plugin=plugin)
+    accelerator = Accelerator(
+        cpu=cpu,
+        mixed_precision=precision,
+        fsdp_plugin=plugin,
+        gradient_accumulation_plugin=no_accumulation(),
+    )
     if cpu and accelerator.num_processes > 1:
         say_fsdp(plugin)
     return accelerator
+
+
+def no_accumulation() -> GradientAccumulationPlugin:
+    """The loop scales by itself; explicit, because a variable would divide the loss once more."""
+    return GradientAccumulationPlugin(num_steps=1)
 
 
 def num_units(model: nn.Module) -> int:

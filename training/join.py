@@ -57,7 +57,11 @@ def plain_spec(arguments: argparse.Namespace, hardware: Hardware) -> RunSpec:
     _refuse_other_file(spec)
     # NCCL and gloo read their variables when the process group is made, which is later.
     for name, value in spec.environment.items():
-        os.environ.setdefault(name, value)
+        if os.environ.setdefault(name, value) != value:
+            raise SetupError(
+                f"The preset {spec.preset} sets {name}={value} and your shell sets "
+                f"{name}={os.environ[name]}; unset one of them."
+            )
     return spec
 
 

@@ -90,7 +90,7 @@ class Trainer:
             if self.control.due():
                 self._close_window()
                 if self.control.take("checkpoint"):
-                    self.save_now(self.progress)
+                    self._save_off_the_clock()
                 if self.control.take("stop"):
                     self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
                     return None
@@ -117,6 +117,14 @@ class Trainer:
             self.engine.averager.step()
         self.timer.end("optimizer")
         self.timer.step()
+
+    def _save_off_the_clock(self) -> None:
+        """A requested checkpoint; its time is neither the epoch's nor the next window's."""
+        begin = time.perf_counter()
+        self.save_now(self.progress)
+        spent = time.perf_counter() - begin
+        self._begin += spent
+        self._window_begin += spent
 
     def _must_sync_first(self, number: int) -> bool:
         """DDP learns a static graph in its first backward, which must therefore reduce.

@@ -19,11 +19,14 @@ Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
     """A timm model with `num_classes` outputs, initialised from the spec's seed."""
     torch.manual_seed(spec.seed)
+    arguments: dict[str, object] = {"num_classes": num_classes}
+    config = timm.get_pretrained_cfg(spec.model)
+    if config is not None and config.fixed_input_size:
+        # A vision transformer is built for one size; a convolutional model takes any.
+        arguments["img_size"] = spec.data.image_size
     try:
-        model = timm.create_model(
-            spec.model, pretrained=spec.training.pretrained, num_classes=num_classes
-        )
-    except RuntimeError as error:
+        model = timm.create_model(spec.model, pretrained=spec.training.pretrained, **arguments)
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise SetupError(f"timm cannot make {spec.model!r}: {error}.") from None
     except OSError as error:
         raise SetupError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ringside.data import ImageData, open_data, write_classes
+from ringside.errors import SetupError
 from ringside.events import (
     Evaluated,
     EventWriter,
@@ -77,6 +78,7 @@ class Session:
             self._phase("compile")
         observed = engine.observe()
         check(spec, observed)
+        self._refuse_idle_power_sgd(order)
         self._start_event(data, order, observed)
         workers = self._num_workers()
         pin = engine.device.type == "cuda"
@@ -87,6 +89,15 @@ class Session:
             LineLog(self.run_dir.ranks / f"rank{engine.rank}.jsonl"),
         )  # fmt: skip
         return trainer, Evaluator(engine, data, self.control, workers)
+
+    def _refuse_idle_power_sgd(self, order: TrainingOrder) -> None:
+        """A run that ends before PowerSGD starts would claim a saving that never came."""
+        settings, steps = self.spec.training, self.spec.epochs * order.steps_per_epoch
+        if settings.comm_hook == "power_sgd" and steps <= settings.power_sgd_start_step:
+            raise SetupError(
+                f"PowerSGD starts at step {settings.power_sgd_start_step} and the run has {steps} "
+                "steps; train longer or set power_sgd_start_step lower."
+            )
 
     def _start_event(self, data: ImageData, order: TrainingOrder, observed: Any) -> None:
         if self.engine.rank == 0:
@@ -125,7 +136,7 @@ class Session:
             )
             if not self._evaluate_and_save(trainer, evaluator, saver):
                 return "stopped"
-            if self._stop_after(epoch):
+            if self._stop_after(epoch, trainer.step):
                 return "stopped"
         return "completed"
 
@@ -154,13 +165,13 @@ class Session:
         saver.epoch_end(trainer.progress, scores)
         return True
 
-    def _stop_after(self, epoch: int) -> bool:
+    def _stop_after(self, epoch: int, step: int) -> bool:
         """Between epochs all requests count; an exchange makes the ranks agree."""
         self.control.exchange()
         self.control.take("checkpoint")  # This epoch's was written a moment ago.
         for request in ("stop", "stop-after-epoch"):
             if self.control.take(request) and epoch < self.spec.epochs:
-                self.writer.write(StopAgreed(request=request, epoch=epoch, step=0))
+                self.writer.write(StopAgreed(request=request, epoch=epoch, step=step))
                 return True
         return False
 

@@ -31,6 +31,7 @@ class _Step:
 
     def __init__(self) -> None:
         self.spans: list[tuple[str, object, object]] = []
+        self.before: object = None
         self.data_s = 0.0
         self.losses: list[torch.Tensor] = []
 
@@ -51,6 +52,8 @@ class StepTimer:
 
     def start(self) -> None:
         """The first mark of a micro-step; what follows is the forward pass."""
+        if not self._open.spans:
+            self._open.before = self._last
         self._last = self._mark()
 
     def end(self, part: str) -> None:
@@ -78,7 +81,7 @@ class StepTimer:
         for step in done:
             for part, begin, end in step.spans:
                 parts[part] += self._elapsed_ms(begin, end)
-        waited = 1000 * sum(step.data_s for step in done)
+        waited = sum(self._waited_ms(step) for step in done)
         return StepSums(
             num_steps=len(done),
             data_ms=waited,
@@ -87,6 +90,17 @@ class StepTimer:
             optimizer_ms=parts["optimizer"],
             loss_sum=self._loss_sum(done),
         )
+
+    def _waited_ms(self, step: _Step) -> float:
+        """Waiting for the loader that cost something.
+
+        On a GPU the host may wait while queued work runs; only what the device idled since the
+        step before counts, and never more than the host waited.
+        """
+        host_ms = 1000 * step.data_s
+        if not self._cuda or step.before is None:
+            return host_ms
+        return min(host_ms, self._elapsed_ms(step.before, step.spans[0][1]))
 
     def _mark(self) -> object:
         if not self._cuda:

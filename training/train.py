@@ -25,6 +25,8 @@ from training.failure import describe, write_error
 from training.join import PlainRun, join_context
 from training.session import Session
 
+INTERRUPTED = 130
+
 
 def main(argv: list[str] | None = None) -> int:
     """Train one run on this rank; 0 when it ended as asked, 2 for a user's mistake, 1 otherwise."""
@@ -52,6 +54,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def _fail(run: RunDir | None, plain: PlainRun | None, rank: int, error: BaseException) -> int:
     """Leave the cause where readers look for it; a user's mistake needs no traceback."""
+    if isinstance(error, KeyboardInterrupt):
+        if plain is not None:
+            plain.finish("stopped")
+        return INTERRUPTED
     print(f"[rank {rank}] {describe(error)}", file=sys.stderr, flush=True)
     if run is not None:
         write_error(run, rank, error)

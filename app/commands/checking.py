@@ -76,6 +76,11 @@ def _print_some(title: str, lines: list[str]) -> None:
     if lines:
         print(title)
     for line in lines[:MAX_LINES]:
-        print(f"  {line}")
+        print(f"  {_printable(line)}")
     if len(lines) > MAX_LINES:
         print(f"  and {len(lines) - MAX_LINES:,} more; --json has them all")
+
+
+def _printable(text: str) -> str:
+    """File names may hold control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

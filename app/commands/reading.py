@@ -107,7 +107,10 @@ def _data(record: RunRecord) -> dict[str, Any] | None:
 def compare(run_ids: list[str], *, as_json: bool) -> None:
     """Print runs side by side."""
     from ringside.compare import compare as compare_runs
+    from ringside.errors import SpecError
 
+    if len(run_ids) < 2:
+        raise SpecError("compare needs two runs or more; `ringside show` prints one.")
     root = runs_root()
     records = [fold_run(find_run(root, run_id)) for run_id in run_ids]
     for record in records:

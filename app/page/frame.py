@@ -58,13 +58,18 @@ def careful(handler: Handler) -> Handler:
         try:
             return handler(*args) or gr.skip()
         except RingsideError as error:
-            gr.Warning(str(error), title="Ringside")
+            warn(error)
         except Exception as error:
             log.exception("The handler %s failed", handler.__name__)
             gr.Warning(say("page.unexpected", kind=type(error).__name__), title="Ringside")
         return gr.skip()
 
     return wrapped
+
+
+def warn(error: RingsideError) -> None:
+    """Show the sentence for a while."""
+    gr.Warning(str(error), title=say("page.title"))
 
 
 def quiet(handler: Handler) -> Handler:

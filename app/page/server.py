@@ -22,6 +22,7 @@ from ringside.launch.reconcile import reconcile_all
 from ringside.words import say
 
 FIRST_PORT, NUM_PORTS = 7860, 100
+LOWEST_PORT, HIGHEST_PORT = 1, 65535
 USER = "ringside"
 PASSWORD_VARIABLE = "RINGSIDE_PASSWORD"
 MIN_PASSWORD = 12
@@ -60,9 +61,9 @@ def serve(
 ) -> str:
     """Serve the page and return its real address; with `block`, announce it and stay until Ctrl+C.
 
-    Without `port` the first free one from 7860 on is taken; a given one that is busy raises a
-    RingsideError, as does a host beyond this machine without a password. The password comes from
-    `auth` (user, password) or from RINGSIDE_PASSWORD, whose user is `ringside`.
+    Without `port` the first free one from 7860 on is taken; a given one that is busy or no port
+    raises a RingsideError, as does a host beyond this machine without a password. The password
+    comes from `auth` (user, password) or from RINGSIDE_PASSWORD, whose user is `ringside`.
     """
     server = open_server(
         runs_root=runs_root, host=host, port=port, auth=auth, open_browser=open_browser
@@ -128,12 +129,12 @@ def launch_arguments(
 
 def require_password(host: str, auth: tuple[str, str] | None) -> tuple[str, str] | None:
     """The login itself; raises RingsideError where one is needed and missing or too short."""
-    if is_loopback(host) and auth is None:
+    is_local = is_loopback(host)
+    if is_local and auth is None:
         return None
     if auth is None or len(auth[1]) < MIN_PASSWORD:
-        raise RingsideError(
-            say("serve.password", host=host, variable=PASSWORD_VARIABLE, length=MIN_PASSWORD)
-        )
+        key = "serve.short_password" if is_local else "serve.password"
+        raise RingsideError(say(key, host=host, variable=PASSWORD_VARIABLE, length=MIN_PASSWORD))
     return auth
 
 
@@ -145,6 +146,8 @@ def _auth_from_environment() -> tuple[str, str] | None:
 def _free_port(host: str, port: int | None) -> int:
     """The given port if it is free, else the first free one; a RingsideError says what is wrong."""
     if port is not None:
+        if not LOWEST_PORT <= port <= HIGHEST_PORT:
+            raise RingsideError(say("serve.no_port", port=port, low=LOWEST_PORT, high=HIGHEST_PORT))
         if not _is_free(host, port):
             raise RingsideError(say("serve.busy", port=port, host=host))
         return port

@@ -6,6 +6,7 @@ it again.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -19,12 +20,18 @@ from app.views import figures
 from app.views.run import RunView, progress, run_view, sign_of_life, with_time_left
 from ringside.compare import find_baseline, scaling_of
 from ringside.errors import RingsideError
+from ringside.launch.reconcile import NEVER_STARTED_S, reconcile
 from ringside.run import RunReader, RunRecord
 from ringside.rundir import RunDir, find_run, list_run_dirs
 from ringside.spec import RunSpec
 
+log = logging.getLogger("ringside.page")
+
 MAX_READERS = 64
+"""Of runs that have ended; each run under way keeps its reader, which the list needs too."""
+
 MAX_ROWS = 100
+RECONCILE_PAUSE_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class BaselineState:
 
 @dataclass
 class _Watched:
-    """One run that somebody looks at; the lock guards reader and view."""
+    """A run under way, or one that somebody looks at; the lock guards reader and view."""
 
     reader: RunReader
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -68,21 +75,25 @@ class Desk:
         self._lock = threading.Lock()
         self._watched: OrderedDict[str, _Watched] = OrderedDict()
         self._final_rows: dict[str, ListRow] = {}
-        self._baselines: dict[bytes, tuple[frozenset[str], RunRecord | None]] = {}
+        self._baselines: dict[bytes, tuple[tuple[Any, ...], RunRecord | None]] = {}
+        self._reconciled: dict[str, float] = {}
 
     def find(self, text: str | None) -> RunDir | None:
         """The run that `?run=` names (id or its two words), else the newest; None without runs."""
         if text:
             return find_run(self.root, text)
-        return next(iter(list_run_dirs(self.root)), None)
+        return next((run for run in list_run_dirs(self.root) if run.spec.exists()), None)
+
+    def exact(self, run_id: str | None) -> RunDir | None:
+        """The run with exactly this id, or None; what acts on a run does not guess."""
+        return next((run for run in list_run_dirs(self.root) if run.id == run_id), None)
 
     def look(self, run_id: str) -> tuple[RunView, str]:
         """The run now, and its last sign of life; reads only what is new."""
-        watched = self._watch(run_id)
+        watched = self._watch(find_run(self.root, run_id))
         now = time.time()
         with watched.lock:
-            watched.reader.poll()
-            record = watched.reader.record
+            record = self._poll(watched.reader)
             baseline = self._baseline(record)
             seen = (*_version(record), baseline and baseline.id)
             if watched.view is None or watched.seen != seen:
@@ -90,20 +101,20 @@ class Desk:
             return with_time_left(watched.view, record, now), sign_of_life(record, now)
 
     def rows(self) -> list[ListRow]:
-        """The newest runs, newest first; finished ones are read once."""
+        """The newest runs, newest first; ended ones are read once, others only what is new."""
         found = []
         for run in list_run_dirs(self.root)[:MAX_ROWS]:
             try:
                 found.append(self._final_rows.get(run.id) or self._row(run))
-            except RingsideError:
-                continue  # a folder that is being made, or not a run
+            except (RingsideError, OSError):
+                continue  # a folder that is being made or deleted, or not a run
         return found
 
     def record(self, run_id: str) -> RunRecord:
         """A copy of the record as it is now, for a comparison."""
-        watched = self._watch(run_id)
+        watched = self._watch(find_run(self.root, run_id))
         with watched.lock:
-            watched.reader.poll()
+            self._poll(watched.reader)
             return msgspec.structs.replace(
                 watched.reader.record,
                 epochs=list(watched.reader.record.epochs),
@@ -119,7 +130,7 @@ class Desk:
             return BaselineState("measured", found.id, found.name)
         for run in list_run_dirs(self.root)[:MAX_ROWS]:
             other = run.read(run.spec, RunSpec)
-            if other is not None and not run.exit.exists() and scaling_of(spec, other):
+            if other is not None and scaling_of(spec, other) and self._is_under_way(run):
                 return BaselineState("measuring", run.id, run.name)
         return BaselineState("none")
 
@@ -128,37 +139,91 @@ class Desk:
         found = self._baseline(self.record(run_id))
         return found.id if found else None
 
-    def _watch(self, run_id: str) -> _Watched:
+    def _watch(self, run: RunDir) -> _Watched:
         with self._lock:
-            if run_id not in self._watched:
-                self._watched[run_id] = _Watched(RunReader(find_run(self.root, run_id)))
-            self._watched.move_to_end(run_id)
-            while len(self._watched) > MAX_READERS:
-                self._watched.popitem(last=False)
-            return self._watched[run_id]
+            watched = self._watched.setdefault(run.id, _Watched(RunReader(run)))
+            self._watched.move_to_end(run.id)
+            self._forget()
+            return watched
+
+    def _forget(self) -> None:
+        """Let go of the ended runs that nobody looked at for longest, and of deleted ones."""
+        ended = []
+        for run_id, watched in list(self._watched.items()):
+            if not watched.reader.run.path.exists():
+                del self._watched[run_id]
+            elif watched.reader.record.exit is not None:
+                ended.append(run_id)
+        for run_id in ended[: max(0, len(ended) - MAX_READERS)]:
+            del self._watched[run_id]
 
     def _row(self, run: RunDir) -> ListRow:
-        # Not through `_watch`: a long list would push the runs out that somebody looks at.
-        reader = RunReader(run)
-        reader.poll()
-        record = reader.record
-        row = _list_row(record)
+        if run.exit.exists() and run.id not in self._watched:
+            # Read once and let go: a long list must not push out the runs that somebody looks at.
+            watched = _Watched(RunReader(run))
+        else:
+            watched = self._watch(run)
+        with watched.lock:
+            record = self._poll(watched.reader)
+            row = _list_row(record)
         if record.final and record.exit is not None:
             self._final_rows[run.id] = row
         return row
 
+    def _is_under_way(self, run: RunDir) -> bool:
+        if run.exit.exists():
+            return False
+        try:
+            return self._row(run).state in ("launching", "running")
+        except (RingsideError, OSError):
+            return False
+
+    def _poll(self, reader: RunReader) -> RunRecord:
+        """The record as it is now; one whose owner is gone is closed behind the viewer's back."""
+        reader.poll()
+        record = reader.record
+        if _is_abandoned(record):
+            self._reconcile(reader.run)
+        return record
+
+    def _reconcile(self, run: RunDir) -> None:
+        """At most one thread a run, and a pause before the next: it may be another user's."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._reconciled.get(run.id, -RECONCILE_PAUSE_S) < RECONCILE_PAUSE_S:
+                return
+            self._reconciled[run.id] = now
+        threading.Thread(target=_reconcile, args=(run,), daemon=True).start()
+
     def _baseline(self, record: RunRecord) -> RunRecord | None:
-        """Searched again only when another run has ended since the last search."""
+        """Searched again when a run has ended since, and once the run knows its data and device."""
         if record.spec is None:
             return None
         key = record.id.encode() or msgspec.json.encode(record.spec)
         ended = frozenset(run.id for run in list_run_dirs(self.root) if run.exit.exists())
+        state = (ended, record.started is not None)
         known = self._baselines.get(key)
-        if known is None or known[0] != ended:
+        if known is None or known[0] != state:
             if len(self._baselines) > 1000:
                 self._baselines.clear()
-            known = self._baselines[key] = (ended, find_baseline(self.root, record))
+            known = self._baselines[key] = (state, find_baseline(self.root, record))
         return known[1]
+
+
+def _is_abandoned(record: RunRecord) -> bool:
+    """Whether nobody is left to write its exit record, or nobody ever took it."""
+    if record.exit is not None:
+        return False
+    if record.owner is not None:
+        return record.final
+    return record.created_t is not None and time.time() - record.created_t > NEVER_STARTED_S
+
+
+def _reconcile(run: RunDir) -> None:
+    try:
+        reconcile(run)
+    except (RingsideError, OSError) as error:
+        log.warning("%s could not be closed: %s", run.id, error)
 
 
 def _version(record: RunRecord) -> tuple[Any, ...]:

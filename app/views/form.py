@@ -63,7 +63,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Preview:
-    """The two files of a run, the command that Start executes, and what differs from defaults."""
+    """The preset's own file, and what Start would use: Accelerate's file, command and settings.
+
+    What the form changes stands in `settings` and in the Accelerate file, never in `preset_yaml`.
+    """
 
     preset_yaml: str
     accelerate_yaml: str
@@ -152,7 +155,7 @@ def plan(values: Values, hardware: Hardware) -> Plan:
 
 
 def preview(values: Values, hardware: Hardware, root: Path) -> Preview:
-    """The files and the command of the run, for a directory that does not exist yet."""
+    """The preview of the run, for a directory that does not exist yet."""
     spec = resolve(request_of(values), hardware)
     config = accelerate_config(spec.accelerate, spec.num_processes)
     run = RunDir(root / say("train.new_run"))

@@ -1,16 +1,20 @@
-"""Where the time of a step goes: the parts of one bar, and the one thing worth saying about it."""
+"""Where the time of a step goes: the parts of one bar, and the one thing worth saying about it.
+
+Times of a window are the slowest rank's, each part for itself, so they do not add up: a rank whose
+images come late makes the others wait inside backward, and that is one loss of time, not two.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.views import figures
 from ringside.events import WindowTimed
 from ringside.words import say
 
-SLOW_DATA_RATIO = 0.1
-PARTS = ("data", "forward", "backward", "optimizer", "rest")
+WORTH_SAYING_RATIO = 0.1
+PARTS = ("data", "forward", "backward", "wait", "optimizer", "rest")
 
 
 @dataclass(frozen=True)
@@ -37,25 +41,50 @@ def step_view(windows: Sequence[WindowTimed]) -> Step | None:
     if not windows:
         return None
     newest = [w for w in windows if w.epoch == windows[-1].epoch]
-    total = _mean(newest, "step_ms")
-    times = {part: _mean(newest, f"{part}_ms") for part in PARTS[:-1]}
-    times["rest"] = max(0.0, total - sum(times.values()))
-    whole = sum(times.values()) or 1.0
-    parts = tuple(
-        StepPart(part, say(f"step.{part}"), figures.milliseconds(ms), ms / whole)
-        for part, ms in times.items()
-    )
-    return Step(figures.milliseconds(total), parts, _step_sentence(parts))
+    steps = sum(window.num_steps for window in newest) or 1
+    total = sum(window.step_ms * window.num_steps for window in newest) / steps
+    times = dict.fromkeys(PARTS, 0.0)
+    for window in newest:
+        for part, ms in parts_ms(window).items():
+            times[part] += ms * window.num_steps / steps
+    waits_known = all(window.backward_ms_min is not None for window in newest)
+    if not waits_known:
+        # Windows of an older Ringside: what a rank waited stands in backward.
+        times["backward"] += times.pop("wait")
+    parts = tuple(_part(name, ms, total) for name, ms in times.items())
+    return Step(figures.milliseconds(total), parts, _step_sentence(parts, waits_known))
 
 
-def _mean(windows: Sequence[WindowTimed], name: str) -> float:
-    steps = sum(window.num_steps for window in windows)
-    return sum(getattr(w, name) * w.num_steps for w in windows) / steps if steps else 0.0
+def parts_ms(window: WindowTimed) -> Mapping[str, float]:
+    """The parts of one step, which add up to it: each gets at most what those before it left."""
+    backward = window.backward_ms if window.backward_ms_min is None else window.backward_ms_min
+    claims = {"data": window.data_ms, "optimizer": window.optimizer_ms}
+    if window.backward_ms_min is None:
+        claims |= {"forward": window.forward_ms, "backward": backward}
+    else:
+        # Here backward holds no waiting, and forward may (FSDP gathers there): it goes second.
+        claims |= {"backward": backward, "forward": window.forward_ms}
+    claims["wait"] = window.backward_ms - backward
+    left, parts = window.step_ms, {}
+    for name, ms in claims.items():
+        parts[name] = max(0.0, min(ms, left))
+        left -= parts[name]
+    return {**parts, "rest": left}
 
 
-def _step_sentence(parts: Sequence[StepPart]) -> str:
-    data = parts[0]
-    if data.share >= SLOW_DATA_RATIO:
-        return say("step.data_slow", share=figures.percent(data.share))
+def _part(name: str, ms: float, total: float) -> StepPart:
+    share = ms / total if total else 0.0
+    return StepPart(name, say(f"step.{name}"), figures.milliseconds(ms), share)
+
+
+def _step_sentence(parts: Sequence[StepPart], waits_known: bool) -> str:
+    """A wait that can be mended comes first, the larger one of two; else the largest part."""
+    found = [part for part in parts if part.key in ("data", "wait")]
+    slow = max(found, key=lambda part: part.share)
+    if slow.share >= WORTH_SAYING_RATIO:
+        return say(f"step.{slow.key}_slow", share=figures.percent(slow.share))
     largest = max(parts, key=lambda part: part.share)
-    return say("step.largest", part=largest.label, share=figures.percent(largest.share))
+    key = "step.largest_other"
+    if largest.key == "backward":
+        key = "step.largest" if waits_known else "step.largest_unsplit"
+    return say(key, part=largest.label, share=figures.percent(largest.share))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ringside.data.pixels import PictureError
+from ringside.data.pixels import Fault, PictureError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,7 +144,7 @@ class FileImages:
             reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
             raise self._refusal(i, "unreadable", reason) from error
 
-    def _refusal(self, i: int, code: str, reason: str) -> PictureError:
+    def _refusal(self, i: int, code: Fault, reason: str) -> PictureError:
         return PictureError.about(self.name(i), code, reason)
 
     def part(self, start: int, stop: int) -> FileImages:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Literal, get_args
 
 import msgspec
 
-# Everything else is a warning: it may spoil a training or a score.
-INFORMATION = frozenset({"drawn-split", "ending-added", "ignored", "synthetic"})
+# It may spoil a training or a score.
+WarningCode = Literal[
+    "only-in-val", "no-positive-in-val", "no-negative-in-val", "equal-files", "equal-in-both",
+    "conflicting-labels", "duplicate-rows", "orphans", "unlabelled", "blanks", "empty-class",
+    "left-out", "links", "no-run",
+]  # fmt: skip
+InformationCode = Literal["drawn-split", "ending-added", "ignored", "synthetic"]
 
 
 class Note(msgspec.Struct, frozen=True):
     """One remark; `code` stays the same over versions, `message` is for people."""
 
-    code: str
+    code: WarningCode | InformationCode
     message: str
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether a person should look into it."""
+        return self.code in get_args(WarningCode)
 
 
 def counted(count: int, noun: str) -> str:

@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ringside.errors import DataError
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_PIXELS = 89_478_485  # 256 MiB as 24-bit RGB; from here on Pillow warns of a bomb
+
+Fault = Literal[
+    "empty", "no-image", "truncated", "damaged", "too-large", "grey-range", "unreadable"
+]
 
 # Content that is often found under the name of an image: how it begins, what it is, what to do.
 _FOREIGN = (
@@ -34,11 +38,11 @@ class PictureError(DataError):
     Loader workers pickle it; `args` therefore holds the sentence alone.
     """
 
-    code = "damaged"
+    code: Fault = "damaged"
     reason = ""
 
     @classmethod
-    def about(cls, name: str, code: str, reason: str) -> PictureError:
+    def about(cls, name: str, code: Fault, reason: str) -> PictureError:
         """The error with the sentence `name reason`."""
         error = cls(f"{name} {reason}")
         error.code, error.reason = code, reason
@@ -105,7 +109,7 @@ def _said_in_a_sentence(data: bytes, name: str) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:  # codecs raise SyntaxError, struct.error, IndexError and others
-        code = "truncated" if "truncated" in str(error).lower() else "damaged"
+        code: Fault = "truncated" if "truncated" in str(error).lower() else "damaged"
         reason = f"is damaged or cut off ({error}): replace the file."
         raise PictureError.about(name, code, reason) from error
 

@@ -9,8 +9,6 @@ import threading
 from contextlib import nullcontext
 from pathlib import Path
 
-import msgspec
-
 from ringside import yaml_text
 from ringside.errors import LaunchError
 from ringside.hardware import Hardware
@@ -25,12 +23,6 @@ START_TIMEOUT_S = 10.0
 RECENT_RUNS = 200
 
 
-class _Requested(msgspec.Struct, frozen=True):
-    """The one field of a spec.json that tells whether a request was served already."""
-
-    request_id: str | None = None
-
-
 def create_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
     """The run directory of this request, with spec, Accelerate file, plan and hardware in it.
 
@@ -38,7 +30,7 @@ def create_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
     and threads may ask at once. Raises RunDirError where `root` cannot be written.
     """
     with locked(root, "create") if spec.request_id else nullcontext():
-        return _requested_run(root, spec.request_id) or _fill_run_dir(spec, hardware, root)
+        return _requested_run(root, spec) or _fill_run_dir(spec, hardware, root)
 
 
 def start(run: RunDir) -> None:
@@ -69,12 +61,12 @@ def start_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
     return run
 
 
-def _requested_run(root: Path, request_id: str | None) -> RunDir | None:
-    if request_id is None:
+def _requested_run(root: Path, spec: RunSpec) -> RunDir | None:
+    """The recent run of the same form; the same id on another request is another run."""
+    if spec.request_id is None:
         return None
     for run in list_run_dirs(root)[:RECENT_RUNS]:
-        asked = run.read(run.spec, _Requested)
-        if asked is not None and asked.request_id == request_id:
+        if run.read(run.spec, RunSpec) == spec:
             return run
     return None
 
@@ -93,7 +85,8 @@ def _fill_run_dir(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
 def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
     environment = os.environ | import_environment()
     # A page that was itself started inside a run must not mark its supervisors as part of it.
-    for name in (RUN_TOKEN, f"{RUN_TOKEN}_DIR"):
+    # And the page's password is no business of the ranks.
+    for name in (RUN_TOKEN, "RINGSIDE_PASSWORD"):
         environment.pop(name, None)
     try:
         with run.supervisor_log.open("ab") as log:

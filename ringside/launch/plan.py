@@ -97,7 +97,6 @@ def _environment(spec: RunSpec, run: RunDir) -> dict[str, str]:
     environment |= import_environment()
     environment["PYTHONUNBUFFERED"] = "1"
     environment[RUN_TOKEN] = run.id
-    environment[f"{RUN_TOKEN}_DIR"] = str(run.path)
     return environment
 
 

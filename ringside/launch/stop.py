@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
+from contextlib import suppress
 
-from ringside.errors import LaunchError
+from ringside.errors import LaunchError, RingsideError
 from ringside.identity import wait_until
 from ringside.launch.ladder import stop_grace_s, stop_ladder
+from ringside.launch.locks import run_lock
 from ringside.launch.reconcile import reconcile
 from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
 from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
@@ -24,13 +27,14 @@ def request_stop(run: RunDir) -> None:
 
 
 def stop_in_background(run: RunDir) -> None:
-    """Ask for the stop and return; a run without a supervisor is seen through by a thread."""
+    """Ask for the stop and return; a run without a supervisor is seen through by a thread.
+
+    What goes wrong in the thread becomes a line of the run's supervisor.log.
+    """
     request_stop(run)
     owner = read_owner(run)
     if owner is not None and owner.kind == "terminal":
-        threading.Thread(
-            target=stop_run, args=(run,), kwargs={"timeout_s": TERMINAL_TIMEOUT_S}, daemon=True
-        ).start()
+        threading.Thread(target=_see_through, args=(run,), daemon=True).start()
 
 
 def stop_run(run: RunDir, *, timeout_s: float) -> ExitRecord | None:
@@ -54,14 +58,38 @@ def stop_run(run: RunDir, *, timeout_s: float) -> ExitRecord | None:
     return _end_terminal_run(run, owner)
 
 
+def _see_through(run: RunDir) -> None:
+    try:
+        stop_run(run, timeout_s=TERMINAL_TIMEOUT_S)
+    except (RingsideError, OSError) as error:
+        _note(run, str(error))
+    except Exception as error:
+        # Nobody sees the traceback of this thread but whoever started the page.
+        _note(run, repr(error))
+        raise
+
+
+def _note(run: RunDir, why: str) -> None:
+    clock = time.strftime("%Y-%m-%d %H:%M:%S")
+    with suppress(OSError), run.supervisor_log.open("a", encoding="utf-8") as stream:
+        stream.write(f"{clock} The stop failed: {why}\n")
+
+
 def _has_ended(run: RunDir) -> bool:
     return run.exit.exists() or reconcile(run)
 
 
 def _end_terminal_run(run: RunDir, owner: Owner) -> ExitRecord:
-    """No supervisor carries a terminal run to its end, so whoever stops it does."""
-    survivors = stop_ladder([owner.launcher or owner.process], run.id, known=[owner.process])
-    if survivors:
-        raise LaunchError(f"Could not end {name_processes(survivors)} of {run.id}.")
-    # On SIGTERM the trainer may still have closed the books itself.
-    return read_exit(run) or write_exit(run, state="stopped", reason=STOPPED_BY_FORCE)
+    """No supervisor carries a terminal run to its end, so whoever stops it does.
+
+    The lock covers the signals too: a page that sees the owner die must not call the run lost.
+    """
+    with run_lock(run):
+        record = read_exit(run)
+        if record is not None:
+            return record
+        survivors = stop_ladder([owner.launcher or owner.process], run.id, known=[owner.process])
+        if survivors:
+            raise LaunchError(f"Could not end {name_processes(survivors)} of {run.id}.")
+        # On SIGTERM the trainer may still have closed the books itself.
+        return read_exit(run) or write_exit(run, state="stopped", reason=STOPPED_BY_FORCE)

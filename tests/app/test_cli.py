@@ -20,6 +20,7 @@ BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 FLAGS = {
     "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
     "--processes --seed --set",
+    "resume": "--epochs --follow --processes",
     "watch": "",
     "list": "--json --limit",
     "show": "--json",
@@ -342,7 +343,8 @@ def test_stop_after_the_epoch_leaves_a_request(ringside, make_spec, write_run):
         ("show zebra", "No run 'zebra'"),
         ("watch zebra", "No run 'zebra'"),
         ("stop ../..", "No run '../..'"),
-        ("compare zebra", "No run 'zebra'"),
+        ("compare zebra lion", "No run 'zebra'"),
+        ("compare zebra", "two runs or more"),
         ("compare", "Missing argument"),
         ("list --limit 0", "--limit"),
         ("presets show nope", "no preset 'nope'"),

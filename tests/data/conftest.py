@@ -1,5 +1,6 @@
 """Small pictures and folders, made on the spot."""
 
+import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -32,8 +33,8 @@ def add_images(tmp_path: Path) -> Callable[..., Path]:
         for path in paths:
             target = tmp_path / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            shade = sum(path.encode()) % 256
-            Image.new("RGB", (4, 4), (shade, len(path), 7)).save(target, "PNG")
+            colour = tuple(hashlib.sha256(path.encode()).digest()[:3])
+            Image.new("RGB", (4, 4), colour).save(target, "PNG")
         return tmp_path
 
     return added

@@ -1,6 +1,7 @@
 """Decoding: one rule for every kind of picture, and a sentence for what is no picture."""
 
 import io
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +12,7 @@ from PIL import Image, ImageFile, PngImagePlugin
 
 from ringside.data import decode_rgb, evaluation_crop, thumbnail
 from ringside.data import pixels as pixels_module
+from ringside.data.pixels import PictureError
 from ringside.errors import DataError
 
 Encode = Callable[..., bytes]
@@ -106,6 +108,14 @@ def test_zero_bytes_html_and_cut_off_files_are_named(encode: Encode) -> None:
         decode_rgb(whole[: len(whole) // 2], "c.jpg")
     assert decode_rgb(whole, "d.jpg").shape == (64, 64, 3)
     assert not ImageFile.LOAD_TRUNCATED_IMAGES
+
+
+def test_a_fault_survives_the_way_back_from_a_loader_worker() -> None:
+    with pytest.raises(PictureError) as caught:
+        decode_rgb(b"", "a.jpg")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert str(copy) == str(caught.value)
+    assert (copy.code, copy.reason) == ("empty", "is empty (0 bytes): replace or remove the file.")
 
 
 @given(share=st.floats(0.3, 0.95))

@@ -61,7 +61,6 @@ def test_environment_on_cpu(spec, run):
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
         "RINGSIDE_RUN": run.id,
-        "RINGSIDE_RUN_DIR": str(run.path),
     }
 
 

@@ -241,7 +241,7 @@ def test_the_gain_of_16_bit_is_a_factor_of_its_own(root, make_spec, write_run):
     write_run(make_spec("single", precision="bf16"), BASE, step_s=0.04)
     run = write_run(make_spec("ddp", precision="bf16", num_processes=4), RUN, step_s=0.05)
     comparison = compare(root, [fold_run(run)])
-    assert comparison.precision_factor == {"bf16": pytest.approx(2.5)}
+    assert comparison.precision_factor == {"bf16 at 64 images per device": pytest.approx(2.5)}
     assert comparison.runs[0].speedup.value == pytest.approx(3.2)
 
 

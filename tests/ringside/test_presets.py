@@ -12,7 +12,14 @@ import yaml
 
 from ringside import presets
 from ringside.errors import PresetError, RingsideError
-from ringside.presets import Library, export_preset, import_preset, load_preset, render
+from ringside.presets import (
+    Library,
+    export_preset,
+    import_preset,
+    load_preset,
+    parse_preset,
+    render,
+)
 
 CLONE = Path(presets.__file__).parents[1]
 FILES = sorted((CLONE / "accelerate_configs" / "presets").glob("*.yaml"))
@@ -329,3 +336,31 @@ def test_the_count_is_the_askers_then_the_presets_then_two():
     for text, asked in ((one, 2), (TEXT, 0), (TEXT, -1)):
         with pytest.raises(PresetError, match=f"cannot start {asked} processes"):
             count(text, asked)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "NCCL_NET_PLUGIN: libevil.so",
+        "NCCL_DEBUG_FILE: log.txt",
+        "NCCL_TOPO_DUMP_FILE: topo.xml",
+        "TORCH_NCCL_DEBUG_INFO_TEMP_FILE: x",
+        "NCCL_DEBUG: /home/me/.bashrc",
+        "LD_PRELOAD: x.so",
+    ],
+)
+def test_a_preset_cannot_name_a_library_or_a_file(entry):
+    text = (
+        "about: {title: T, why: w, when: w}\naccelerate: {distributed_type: MULTI_GPU}\n"
+        f"environment: {{{entry}}}\n"
+    )
+    with pytest.raises(PresetError, match="environment"):
+        parse_preset(text, name="theirs", origin="file")
+
+
+def test_direct_peer_access_is_no_directory():
+    text = (
+        "about: {title: T, why: w, when: w}\naccelerate: {distributed_type: MULTI_GPU}\n"
+        "environment: {NCCL_P2P_DIRECT_DISABLE: '1'}\n"
+    ).replace("'", '"')
+    assert parse_preset(text, name="x", origin="file").file.environment

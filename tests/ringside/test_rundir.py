@@ -31,6 +31,8 @@ def runs(root):
     """Three runs, and things beside them that are none."""
     for name in (FOX, OWL, FOX_2, "notes", ".trash", "20260102-calm-fox", "latest"):
         (root / name).mkdir(parents=True)
+    for name in (FOX, OWL, FOX_2):
+        (root / name / "spec.json").touch()
     return root
 
 
@@ -77,6 +79,11 @@ def test_runs_are_listed_newest_first_and_other_folders_are_left_alone(runs):
 )
 def test_a_run_is_found_by_what_people_type(runs, text, run_id):
     assert find_run(runs, text).id == run_id
+
+
+def test_a_folder_that_was_never_whole_is_not_the_last_run(runs):
+    (runs / "20270101-000000-brisk-newt").mkdir()
+    assert find_run(runs, "last").id == OWL
 
 
 def test_whole_words_go_before_parts(runs):

@@ -44,7 +44,9 @@ def test_a_config_file_that_says_otherwise_is_named(preset, variables, message, 
         spec_of("--preset", preset)
 
 
-def test_the_presets_variables_reach_the_ranks_unless_the_user_set_them(monkeypatch, tmp_path):
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """A team preset with variables, launched on two processes."""
     folder = tmp_path / "team"
     folder.mkdir()
     folder.joinpath("quick.yaml").write_text(
@@ -54,12 +56,21 @@ def test_the_presets_variables_reach_the_ranks_unless_the_user_set_them(monkeypa
     )
     monkeypatch.setenv("RINGSIDE_LIBRARY", str(folder))
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setenv("NCCL_DEBUG", "WARN")
-    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "to be forgotten after the test")
-    del os.environ["GLOO_SOCKET_IFNAME"]
+    for name in ("GLOO_SOCKET_IFNAME", "NCCL_DEBUG"):
+        monkeypatch.setenv(name, "to be forgotten after the test")
+        del os.environ[name]
+
+
+def test_the_presets_variables_reach_the_ranks(quick):
     spec_of("--preset", "quick")
     assert os.environ["GLOO_SOCKET_IFNAME"] == "lo"
-    assert os.environ["NCCL_DEBUG"] == "WARN"
+    assert os.environ["NCCL_DEBUG"] == "INFO"
+
+
+def test_a_variable_with_two_owners_is_refused(quick, monkeypatch):
+    monkeypatch.setenv("NCCL_DEBUG", "WARN")
+    with pytest.raises(SetupError, match=r"NCCL_DEBUG=INFO.*shell sets NCCL_DEBUG=WARN"):
+        spec_of("--preset", "quick")
 
 
 @pytest.mark.parametrize("words", [["--preset", "ddp", "--set", "oops"], ["--preset", "dpp"]])

@@ -101,3 +101,31 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_advice(train):
 
     with pytest.raises(RingsideError, match=r"not a finite number.*lower the learning rate"):
         train(micro_batch=32, k=1, model=Exploding())
+
+
+def test_a_requested_checkpoint_is_not_training_time(train, monkeypatch):
+    """Half a second of saving must not make the epoch half a second longer."""
+    import time
+
+    _, quick = train(micro_batch=32, k=1)
+    monkeypatch.setattr(Control, "take", lambda self, request: request == "checkpoint")
+    trainer_init = Trainer.__init__
+
+    def slow_saver(self, *arguments):
+        trainer_init(self, *arguments)
+        self.save_now = lambda progress: time.sleep(0.2)
+
+    monkeypatch.setattr(Trainer, "__init__", slow_saver)
+    trainer, slow = train(micro_batch=32, k=1)
+    saves = sum(isinstance(event, WindowTimed) for event in trainer.writer.written)
+    assert saves >= 1
+    assert slow.epoch_time_s < quick.epoch_time_s + 0.5 * 0.2 * saves
+
+
+def test_the_shells_accumulation_does_not_divide_the_loss_again(train, monkeypatch):
+    plain, _ = train(micro_batch=32, k=1)
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
+    again, _ = train(micro_batch=32, k=1)
+    assert again.engine.accelerator.gradient_accumulation_steps == 1
+    for a, b in zip(plain.engine.plain.parameters(), again.engine.plain.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)

@@ -134,14 +134,12 @@ def _curve(name: str) -> gr.LinePlot:
 def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
     handlers = Handlers(parts, settings)
     polled = [
-        parts.seen, parts.live, parts.head, parts.stop, parts.tiles, parts.ending, parts.epochs,
-        parts.step, parts.log_choice, parts.log, parts.loss, parts.scores, parts.remarks,
-        parts.setup, parts.list,
+        parts.notice, parts.seen, parts.live, parts.head, parts.stop, parts.tiles, parts.ending,
+        parts.epochs, parts.step, parts.log_choice, parts.log, parts.loss, parts.scores,
+        parts.remarks, parts.setup, parts.list,
     ]  # fmt: skip
     inputs = {parts.run, parts.seen, parts.log_choice}
-    page.load(
-        handlers.open, None, [parts.notice, parts.run, *polled], api_name="open_runs", **QUICK
-    )
+    page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)
     timer = gr.Timer(POLL_S)
     timer.tick(handlers.poll, inputs, polled, api_name="poll_run", **QUICK)
     parts.log_choice.input(

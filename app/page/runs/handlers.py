@@ -28,7 +28,7 @@ from app.page.frame import careful, changed, quiet
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
 from app.views.run import Point, RunView
-from ringside.errors import RingsideError
+from ringside.errors import RingsideError, RunDirError
 from ringside.launch.stop import stop_in_background
 from ringside.rundir import RunDir
 from ringside.words import say
@@ -111,7 +111,7 @@ class Handlers:
     def switch_log(self, data: Changes) -> Changes:
         """Another log, from near its end."""
         parts = self.parts
-        run = self.desk.find(data[parts.run])
+        run = self.desk.exact(data[parts.run])
         if run is None:
             return {}
         seen = _read_seen(data[parts.seen])
@@ -123,18 +123,19 @@ class Handlers:
     def stop(self, data: Changes) -> Changes:
         """Leave the request; the run's owner sees to it, and the next poll shows it."""
         require_token(data[self.parts.token], self.token)
-        run = self.desk.find(data[self.parts.run])
-        if run is not None:
-            stop_in_background(run)
+        run = self.desk.exact(data[self.parts.run])
+        if run is None:
+            raise RunDirError(say("runs.no_run", run=data[self.parts.run] or ""))
+        stop_in_background(run)
         return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
 
     def _changes(self, run_id: str, seen: dict[str, Any], log_key: str) -> Changes:
         rows = self.desk.rows()
         values: dict[str, Any] = {"list": run_list(rows, run_id) if rows else empty_list()}
         plots: dict[str, Any] = {}
-        if run_id:
-            view, sign_of_life = self.desk.look(run_id)
-            values |= _texts(view, sign_of_life)
+        view, texts = self._look(run_id)
+        values |= texts
+        if view is not None:
             plots = {"loss": view.loss_points, "scores": view.score_points}
         new = changed({**values, **plots}, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}
@@ -144,9 +145,19 @@ class Handlers:
             else value
             for name, (value, _) in new.items()
         }
-        if run_id:
+        if view is not None:
             found |= self._run_changes(view, seen, log_key)
         return {**found, self.parts.seen: json.dumps(seen)}
+
+    def _look(self, run_id: str) -> tuple[RunView | None, dict[str, str]]:
+        """The run and its texts; of one that cannot be read, only the notice that says so."""
+        if not run_id:
+            return None, {}
+        try:
+            view, sign_of_life = self.desk.look(run_id)
+        except RingsideError as error:
+            return None, {"notice": soft(str(error))}
+        return view, {"notice": "", **_texts(view, sign_of_life)}
 
     def _run_changes(self, view: RunView, seen: dict[str, Any], log_key: str) -> Changes:
         """What is more than text: the button, the logs to choose from, the log."""

@@ -20,7 +20,7 @@ from app.page.draw.train import (
     strategy_about,
     strategy_cards,
 )
-from app.page.frame import careful, quiet
+from app.page.frame import careful, quiet, warn
 from app.page.settings import PageSettings
 from app.page.train.form import Form
 from app.views.data import data_facts
@@ -79,7 +79,7 @@ class Handlers:
         cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
         return {
             self.form.preset: gr.HTML(cards=cards),
-            self.form.request_id: uuid.uuid4().hex,
+            self.form.request_id: _new_request_id(),
             self.panels.data: _data_html(values),
             **self._plan_changes(values, empty=True),
         }
@@ -100,7 +100,7 @@ class Handlers:
 
     @careful
     def show_preview(self, data: Changes) -> Changes:
-        """Both files and the command, exactly as Start would use them."""
+        """The preset's own file; Accelerate's file, command and settings as Start would use them."""
         settings, panels = self.settings, self.panels
         found = preview(self.form.values(data), settings.hardware, settings.runs_root)
         return {
@@ -113,7 +113,7 @@ class Handlers:
 
     @careful
     def start(self, data: Changes) -> Changes:
-        """Start the run and go to its page; pressed twice it is one run."""
+        """Start the run and go to its page; pressed twice it is one run, refused it is none."""
         return self._start(start, data)
 
     @careful
@@ -123,7 +123,12 @@ class Handlers:
 
     def _start(self, starter: Starter, data: Changes) -> Changes:
         require_token(data[self.panels.token], self.settings.token)
-        run = starter(self.form.values(data), self.settings.hardware, self.settings.runs_root)
+        try:
+            run = starter(self.form.values(data), self.settings.hardware, self.settings.runs_root)
+        except RingsideError as error:
+            warn(error)
+            # What was refused may have left a run behind, which the same id would find again.
+            return {self.panels.go: "", self.form.request_id: _new_request_id()}
         return {self.panels.go: run.id}
 
     def _plan_changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
@@ -165,6 +170,10 @@ class Handlers:
             shown |= {form.seed: spec.seed, form.learning_rate: spec.training.learning_rate}
         content = {"value": None} if empty else {}
         return {number: gr.Number(placeholder=str(v), **content) for number, v in shown.items()}
+
+
+def _new_request_id() -> str:
+    return uuid.uuid4().hex
 
 
 def _data_html(values: Mapping[str, Any]) -> str:

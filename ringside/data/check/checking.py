@@ -20,7 +20,7 @@ from ringside.data.check.report import BadFile, ClassCount, DataReport, UnusualI
 from ringside.data.discovery import parse_data
 from ringside.data.folder.dealing import notes_on_classes, with_splits
 from ringside.data.folder.records import Record
-from ringside.data.notes import INFORMATION, Note
+from ringside.data.notes import Note
 from ringside.errors import DataError
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def check_data(
         bad=tuple(bad),
         classes=_class_counts(content, records),
         unusual=_unusual(content, decoded),
-        warnings=tuple(note for note in notes if note.code not in INFORMATION),
-        notes=tuple(note for note in notes if note.code in INFORMATION),
+        warnings=tuple(note for note in notes if note.is_warning),
+        notes=tuple(note for note in notes if not note.is_warning),
     )
 
 

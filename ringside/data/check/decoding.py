@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ringside.data.images import ImageSplit
-from ringside.data.pixels import PictureError, load_image, to_rgb
+from ringside.data.pixels import Fault, PictureError, load_image, to_rgb
 from ringside.errors import DataError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Decoded:
 
     start: int
     digests: bytes
-    bad: list[tuple[int, str, str]] = field(default_factory=list)
+    bad: list[tuple[int, Fault, str]] = field(default_factory=list)
     kinds: dict[str, list[int]] = field(default_factory=dict)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ringside.data.check.decoding import DIGEST_BYTES
 from ringside.data.folder.records import Record
-from ringside.data.notes import Note, counted, first_few
+from ringside.data.notes import Note, WarningCode, counted, first_few
 
 
 def equal_groups(digests: bytes, positions: Sequence[int]) -> list[list[int]]:
@@ -32,14 +32,14 @@ def notes_on_equal(records: Sequence[Record], groups: Sequence[Sequence[int]]) -
     both = [same for same in sets if len({record.split for record in same}) > 1]
     differing = [same for same in sets if len({frozenset(record.labels) for record in same}) > 1]
     num_copies = sum(len(same) - 1 for same in sets)
-    notes = (
-        ("equal-files", sets, f"{counted(num_copies, 'image')} are exact copies of another"),
-        ("equal-in-both", both, f"{counted(len(both), 'picture')} are in training and validation, "
-         "which makes scores look better than they are: remove one copy"),
-        ("conflicting-labels", differing, f"{counted(len(differing), 'picture')} occur with "
-         "different labels: keep one copy with all of them"),
+    notes: tuple[tuple[WarningCode, list[list[Record]], str, str], ...] = (
+        ("equal-files", sets, "Exact copies", counted(num_copies, "image")),
+        ("equal-in-both", both, "Copies in training and validation, which make scores look better "
+         "than they are (remove one of each)", counted(len(both), "picture")),
+        ("conflicting-labels", differing, "Copies with different labels (keep one of each, with "
+         "all its labels)", counted(len(differing), "picture")),
     )  # fmt: skip
-    return [Note(code, f"{text}: {_first(found)}.") for code, found, text in notes if found]
+    return [Note(code, f"{text}: {n}, {_first(found)}.") for code, found, text, n in notes if found]
 
 
 def _first(sets: list[list[Record]]) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from ringside.data.folder.records import RowFault
 from ringside.data.images import Task
 from ringside.data.notes import Note
+from ringside.data.pixels import Fault
 
 # How training treats what is not plain 8-bit RGB; see `decode_rgb`.
 RULES = {
@@ -22,13 +24,11 @@ class BadFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file, or a row of a table, that cannot be used.
 
     `file` is what `skip` takes. `is_used` tells whether a run would have used it: a damaged file
-    that no row names does no harm. `code` is one of empty, no-image, truncated, damaged,
-    too-large, grey-range, unreadable for files, and missing, outside, no-label, conflicting-rows
-    for rows.
+    that no row names does no harm.
     """
 
     file: str
-    code: str
+    code: Fault | RowFault
     reason: str
     is_used: bool = True
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ringside.data.folder.records import Record
-from ringside.data.notes import Note, counted, first_few
+from ringside.data.notes import Note, WarningCode, counted, first_few
 from ringside.data.stratify import choose_val
 from ringside.errors import DataError
 
@@ -42,7 +42,7 @@ def notes_on_classes(records: Sequence[Record]) -> list[Note]:
         for split in ("train", "val")
     )
     everywhere = {label for label, count in val.items() if count == num_val}
-    found = (
+    found: tuple[tuple[WarningCode, str, Collection[str]], ...] = (
         (
             "only-in-val",
             "Never learned, because only validation has images of it",

@@ -24,7 +24,7 @@ class Listing:
     `sizes_bytes` maps the path of every file, relative to the root and with forward slashes, to
     its size; `folders` holds the relative paths of all sub-folders. `ignored` counts hidden and
     system files and folders by name; `outside` holds links that lead out of the root and links
-    to folders, which are not followed.
+    to folders, which are not followed; `misnamed` holds names that are no UTF-8, made readable.
     """
 
     root: Path
@@ -32,6 +32,7 @@ class Listing:
     folders: list[str] = field(default_factory=list)
     ignored: Counter[str] = field(default_factory=Counter)
     outside: list[str] = field(default_factory=list)
+    misnamed: list[str] = field(default_factory=list)
 
     def images(self) -> list[str]:
         """Paths with the ending of an image, in code point order."""
@@ -77,7 +78,10 @@ def _add_entries(listing: Listing, prefix: str) -> list[str]:
     folders = []
     for entry in _entries(listing.root / prefix):
         path = f"{prefix}{entry.name}"
-        if _is_ignored(entry.name):
+        readable = os.fsencode(path).decode(errors="backslashreplace")
+        if readable != path:  # no JSON file and no class list could hold it
+            listing.misnamed.append(readable)
+        elif _is_ignored(entry.name):
             listing.ignored[entry.name] += 1
         elif entry.is_symlink() and not _is_file_inside(entry, listing.root):
             listing.outside.append(path)
@@ -127,4 +131,8 @@ def notes_on(listing: Listing, tables: Iterable[str] = ()) -> list[Note]:
                 f"folder: {first_few(listing.outside)}.",
             )
         )
+    if listing.misnamed:
+        entries = f"{len(listing.misnamed):,} of the files and folders"
+        message = f"Left out, because their names are not UTF-8 (rename them): {entries}, "
+        notes.append(Note("left-out", f"{message}{first_few(listing.misnamed)}."))
     return notes

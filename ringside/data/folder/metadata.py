@@ -166,8 +166,8 @@ def _without_repeated(rows: list[_Row]) -> tuple[list[_Row], list[Problem], list
     if not num_repeated:
         return kept, problems, []
     twice = [row.path for row in kept if len(rows_of[row.path]) > 1]
-    message = f"{counted(num_repeated, 'row')} repeat another row and count once: "
-    return kept, problems, [Note("duplicate-rows", f"{message}{first_few(twice)}.")]
+    message = f"Repeating another row, so counted once: {counted(num_repeated, 'row')}"
+    return kept, problems, [Note("duplicate-rows", f"{message}, {first_few(twice)}.")]
 
 
 def _notes_on_unnamed(listing: Listing, rows: list[_Row], problems: list[Problem]) -> list[Note]:

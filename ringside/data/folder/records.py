@@ -9,6 +9,8 @@ from ringside.data.images import Task
 from ringside.data.notes import Note
 from ringside.data.splits import Split
 
+RowFault = Literal["missing", "outside", "no-label", "conflicting-rows"]
+
 
 @dataclass(frozen=True)
 class Record:
@@ -23,7 +25,7 @@ class Record:
 class Problem:
     """A row that gives no usable record; `file` is its path, or what the row says instead."""
 
-    code: Literal["missing", "outside", "no-label", "conflicting-rows"]
+    code: RowFault
     file: str
     reason: str
 

@@ -1,0 +1,145 @@
+"""`ringside data check`: what it prints, what scripts rely on, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from app import cli
+from ringside.data.folder.records import RowFault
+from ringside.data.notes import WarningCode
+from ringside.data.pixels import Fault
+
+DOCS = Path(cli.__file__).parents[1] / "docs"
+AddImages = Callable[..., Path]
+Ringside = Callable[..., tuple[int, str, str]]
+
+KEYS = {
+    "data", "root", "task", "layout", "num_files", "num_usable", "num_train", "num_val", "bad",
+    "classes", "unusual", "warnings", "notes",
+}  # fmt: skip
+INNER_KEYS = {
+    "bad": {"file", "code", "reason", "is_used"},
+    "classes": {"name", "train", "val"},
+    "unusual": {"kind", "num_images", "examples"},
+    "warnings": {"code", "message"},
+}
+
+
+@pytest.fixture
+def ringside(capsys: pytest.CaptureFixture[str]) -> Ringside:
+    def run(*argv: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(argv))
+        out, err = capsys.readouterr()
+        code = left.value.code
+        assert isinstance(code, int)
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def photos(add_images: AddImages) -> Path:
+    return add_images(*(f"{name}/{i}.png" for name in ("cat", "dog") for i in range(5)))
+
+
+def test_a_good_folder(ringside: Ringside, photos: Path) -> None:
+    code, out, _ = ringside("data", "check", str(photos))
+    assert code == 0
+    assert "10 images, 10 usable: 8 for training, 2 for validation" in out
+    assert re.search(r"^  cat +4 +1$", out, re.MULTILINE)
+    assert out.endswith("A run would use 10 images.\n")
+
+
+def test_bad_files_give_code_1_and_say_how_to_go_on(ringside: Ringside, photos: Path) -> None:
+    (photos / "cat" / "0.png").write_bytes(b"<html></html>")
+    code, out, _ = ringside("data", "check", str(photos))
+    assert code == 1
+    assert "cat/0.png  is not an image but an HTML page" in out
+    assert "A run stops at the first of 1 bad file." in out
+    assert "remove them with their rows, and a run would use 9 images" in out
+
+
+def test_long_lists_are_cut_for_people_only(ringside: Ringside, photos: Path) -> None:
+    for i in range(30):
+        (photos / "cat" / f"bad{i}.png").write_bytes(b"")
+    _, out, _ = ringside("data", "check", str(photos))
+    assert out.count("0 bytes") == 20
+    assert "and 10 more; --json has them all" in out
+    assert len(json.loads(ringside("data", "check", str(photos), "--json")[1])["bad"]) == 30
+
+
+def test_odd_names_neither_break_the_report_nor_reach_the_terminal(
+    ringside: Ringside, photos: Path
+) -> None:
+    (photos / "cat" / "\x1b[2Jx.png").write_bytes(b"")
+    (photos / "cat" / os.fsdecode(b"\xe9.png")).write_bytes(b"")
+    code, out, _ = ringside("data", "check", str(photos))
+    assert code == 1
+    assert "\x1b" not in out
+    assert r"cat/\x1b[2Jx.png" in out
+    assert r"names are not UTF-8 (rename them): 1 of the files and folders, cat/\xe9.png" in out
+    assert json.loads(ringside("data", "check", str(photos), "--json")[1])["num_usable"] == 10
+
+
+def test_nothing_left_to_use(ringside: Ringside, photos: Path) -> None:
+    for path in photos.rglob("*.png"):
+        path.write_bytes(b"")
+    code, out, _ = ringside("data", "check", str(photos))
+    assert code == 1
+    assert "A run has nothing to use" in out
+
+
+def test_as_json(ringside: Ringside, photos: Path, encode: Callable[..., bytes]) -> None:
+    from PIL import Image
+
+    (photos / "cat" / "0.png").write_bytes(b"")
+    (photos / "cat" / "1.png").write_bytes(encode(Image.new("RGBA", (4, 4)), "PNG"))
+    (photos / "bird").mkdir()
+    code, out, _ = ringside("data", "check", str(photos), "--json")
+    report = json.loads(out)
+    section = (DOCS / "cli-json.md").read_text().partition("## `ringside data check")[2]
+    documented = set(re.findall(r"^\| `(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE))
+    assert code == 1
+    assert set(report) == KEYS == documented
+    assert {key: set(report[key][0]) for key in INNER_KEYS} == INNER_KEYS
+    assert set(report["notes"][0]) == INNER_KEYS["warnings"]
+    for key, inner in INNER_KEYS.items():
+        row = next(line for line in section.splitlines() if line.startswith(f"| `{key}` |"))
+        assert [name for name in inner if f"`{name}`" not in row] == []
+    assert (report["num_files"], report["num_usable"]) == (10, 9)
+    assert [file["file"] for file in report["bad"]] == ["cat/0.png"]
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_2(ringside: Ringside, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    for argv, part in (
+        (["/no/such/folder"], "'/no/such/folder'"),
+        ([str(tmp_path / "x.csv")], "no column file_name"),
+        ([str(tmp_path)], "holds no images"),
+        (["emoji", "--workers", "0"], "--workers"),
+    ):
+        code, out, err = ringside("data", "check", *argv)
+        assert (code, out) == (2, "")
+        assert part in err
+        assert err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("heading", "codes"),
+    [
+        ("Bad files and rows", {*get_args(Fault), *get_args(RowFault)}),
+        ("Warnings", set(get_args(WarningCode))),
+    ],
+)
+def test_the_page_explains_every_code(heading: str, codes: set[str]) -> None:
+    section = (DOCS / "data.md").read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    first_cells = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)
+    assert set(re.findall(r"`([a-z-]+)`", " ".join(first_cells))) == codes
