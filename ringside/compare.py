@@ -15,8 +15,10 @@ from typing import Literal
 import msgspec
 
 from ringside.errors import RunDirError
+from ringside.predictions import Predictions, read_predictions, score_differences
 from ringside.run import EpochRow, RunRecord, fold_run
-from ringside.rundir import list_run_dirs
+from ringside.rundir import RunDir, list_run_dirs
+from ringside.scores import Interval
 from ringside.spec import AccelerateSettings, RunSpec, TrainingSettings
 from ringside.words import say
 
@@ -45,7 +47,11 @@ class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One column of a comparison; score differences are against the first run."""
+    """One column of a comparison; score differences are against the first run.
+
+    The intervals are 95 % paired-bootstrap intervals over the validation samples of both runs'
+    last evaluations; None when one of them kept no predictions.
+    """
 
     id: str
     preset: str
@@ -61,6 +67,8 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     f1_micro: float | None
     auc_delta: float | None
     f1_delta: float | None
+    auc_interval: Interval | None = None
+    f1_interval: Interval | None = None
     total_time_s: float | None
     device_hours: float | None
     not_comparable: tuple[str, ...] = ()
@@ -205,6 +213,7 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
         # The learning rate falls over all epochs, so equal epochs of unequal runs are not alike.
         reasons.append(f"planned epochs: {base.epochs} and {spec.epochs}")
     comparable = not reasons and record is not first
+    intervals = score_differences(_kept(first), _kept(record)) if comparable else {}
     total = record.total_time_s
     return ComparedRun(
         id=record.id,
@@ -221,10 +230,18 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
         f1_micro=scored.f1_micro if scored else None,
         auc_delta=_delta(scored, first_scored, "auc_macro") if comparable else None,
         f1_delta=_delta(scored, first_scored, "f1_macro") if comparable else None,
+        auc_interval=intervals.get("auc_macro"),
+        f1_interval=intervals.get("f1_macro"),
         total_time_s=total,
         device_hours=total * spec.num_processes / 3600 if total is not None else None,
         not_comparable=tuple(reasons),
     )
+
+
+def _kept(record: RunRecord) -> Predictions | None:
+    """The predictions of the run's last scored epoch, if they are that epoch's."""
+    kept, scored = read_predictions(RunDir(Path(record.path))), _last_scored(record)
+    return kept if kept and scored and kept.epoch == scored.epoch else None
 
 
 def _unlike(a: RunRecord, b: RunRecord) -> list[str]:

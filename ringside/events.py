@@ -43,7 +43,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
-    """What the run does now: data, setup, compile, train, evaluate, save."""
+    """What the run does now: data, setup, train, evaluate, save."""
 
     phase: str
     epoch: int | None = None

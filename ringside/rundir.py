@@ -78,6 +78,7 @@ class RunDir:
     exit = property(lambda self: self.path / "exit.json")
     supervisor_log = property(lambda self: self.path / "supervisor.log")
     classes = property(lambda self: self.path / "classes.json")
+    predictions = property(lambda self: self.path / "predictions.npz")
     console = property(lambda self: self.path / "console.log")
     logs = property(lambda self: self.path / "logs")
     ranks = property(lambda self: self.path / "ranks")

@@ -164,6 +164,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
                 f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
             )
         self._refuse_idle_settings()
+        if self.training.warmup_epochs >= self.epochs:
+            raise SpecError(
+                f"warmup_epochs is {self.training.warmup_epochs:g} of {self.epochs} epochs, so the "
+                "learning rate would never be reached; choose less warm-up or more epochs."
+            )
         refuse_uneven(self.global_batch, self.num_processes, self.training.accumulation_steps)
 
     def _refuse_idle_settings(self) -> None:

@@ -11,6 +11,7 @@ import torch
 from ringside.data import ImageData
 from ringside.errors import SetupError
 from ringside.events import Evaluated
+from ringside.predictions import Predictions
 from ringside.scores import score
 from training.batchnorm import average_statistics
 from training.control import Control
@@ -33,10 +34,14 @@ class Evaluator:
             images, mine, num_workers=num_workers, pin=engine.device.type == "cuda"
         )
         self.batches = Batches(loader, engine.device)
+        self.last: Predictions | None = None
         self.num_rounds = len(evaluation_batches(len(data.val), size, 0, engine.world))
 
     def evaluate(self, epoch: int) -> Evaluated | None:
-        """The scores on every rank; None when a stop was agreed on the way."""
+        """The scores on every rank; None when a stop was agreed on the way.
+
+        Rank 0 keeps the predictions behind them in `last`.
+        """
         begin = time.perf_counter()
         average_statistics(self.engine.plain, self.engine.world)
         share = self._predict()
@@ -92,7 +97,9 @@ class Evaluator:
         logits = torch.from_numpy(gathered[np.argsort(indices)])
         targets = self.data.val.targets
         task = self.data.task
-        scores = score(probabilities(logits, task).numpy(), targets, self.data.classes, task)
+        predicted = probabilities(logits, task).numpy()
+        scores = score(predicted, targets, self.data.classes, task)
+        self.last = Predictions(epoch, task, predicted, targets)
         loss = self.engine.loss(logits, torch.from_numpy(targets).float())
         return Evaluated(
             epoch=epoch,

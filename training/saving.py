@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from ringside.data import ImageData
+from ringside.errors import RunDirError
 from ringside.events import CheckpointSaved, Evaluated, Warned
+from ringside.predictions import Predictions, write_predictions
 from ringside.rundir import RunDir
 from training import checkpoint
 from training.batchnorm import average_statistics
@@ -26,8 +28,15 @@ class Saver:
         self.writer, self.data = writer, data
         self.best: float | None = None
 
-    def epoch_end(self, progress: Progress, scores: Evaluated) -> None:
-        """Save `last`; and `best` when the headline score (macro AUC, else loss) has risen."""
+    def epoch_end(
+        self, progress: Progress, scores: Evaluated, predictions: Predictions | None
+    ) -> None:
+        """Save `last`; and `best` when the headline score (macro AUC, else loss) has risen.
+
+        The predictions behind the scores are kept too, for intervals in a comparison.
+        """
+        if predictions is not None:
+            self._keep(predictions)
         names = ["last", "best"] if self._is_best(scores) else ["last"]
         self._save(names, progress, scores)
 
@@ -54,7 +63,7 @@ class Saver:
                 # Only `last` is resumed from; `best` is for use.
                 kept = state if name == "last" else None
                 path = checkpoint.save(self.run, name, weights, about, kept)
-            except OSError as error:
+            except (OSError, RunDirError) as error:
                 self._warn(name, error)
                 continue
             relative = str(path.relative_to(self.run.path))
@@ -62,12 +71,18 @@ class Saver:
                 CheckpointSaved(path=relative, epoch=progress.epoch, best=name == "best")
             )
 
-    def _warn(self, name: str, error: OSError) -> None:
+    def _keep(self, predictions: Predictions) -> None:
+        try:
+            write_predictions(self.run, predictions)
+        except RunDirError as error:
+            self.writer.write(Warned(code="predictions", message=str(error)))
+
+    def _warn(self, name: str, error: OSError | RunDirError) -> None:
         """Hours of training are worth more than one checkpoint: say it, and go on."""
         self.writer.write(
             Warned(
                 code="checkpoint",
-                message=f"The checkpoint {name!r} could not be written: {error.strerror or error}. "
+                message=f"The checkpoint {name!r} could not be written: {error}. "
                 "The one before is kept; free some space in the runs folder.",
             )
         )

@@ -74,8 +74,6 @@ class Session:
         model = make_model(spec, len(data.classes))
         engine.loss = make_loss(data.task)
         engine.prepare(model, make_optimizer(spec, model))
-        if spec.training.compile:
-            self._phase("compile")
         observed = engine.observe()
         check(spec, observed)
         self._refuse_idle_power_sgd(order)
@@ -162,7 +160,7 @@ class Session:
         self.writer.write(scores)
         self._say_scores(scores)
         self._phase("save", epoch)
-        saver.epoch_end(trainer.progress, scores)
+        saver.epoch_end(trainer.progress, scores, evaluator.last)
         return True
 
     def _stop_after(self, epoch: int, step: int) -> bool:

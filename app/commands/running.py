@@ -97,7 +97,7 @@ def lines_of(run: RunDir) -> Iterator[str]:
         record = reader.record
         if record.phase and (record.phase, record.epoch) != phase and record.phase != "save":
             phase = (record.phase, record.epoch)
-            if record.phase in ("data", "setup", "compile"):
+            if record.phase in ("data", "setup"):
                 yield f"{record.phase} ..."
         complete = [row for row in record.epochs if row.num_evaluated is not None or record.final]
         for row in complete[shown:]:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ringside.compare import Comparison, SpeedUp, speedup_of
 from ringside.run import EpochRow, RunRecord
+from ringside.scores import Interval
 from ringside.sentences import plan_sentence
 
 DASH = "–"
@@ -86,7 +87,7 @@ def print_comparison(comparison: Comparison) -> None:
             DASH if efficiency is None else f"{100 * efficiency:.0f} %",
             number(run.auc_macro),
             number(run.f1_macro),
-            number(run.auc_delta, "+.4f"),
+            delta_text(run.auc_delta, run.auc_interval),
             number(run.device_hours, ".3f"),
         )
     console.print(table)
@@ -103,6 +104,13 @@ def _console() -> Console:
     """Text as it is, brackets and colons included; in a pipe no column is cut to fit a window."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False)
+
+
+def delta_text(delta: float | None, interval: Interval | None) -> str:
+    """A difference with its 95 % interval, where both runs kept their predictions."""
+    if delta is None or interval is None:
+        return number(delta, "+.4f")
+    return f"{delta:+.4f} ({interval.low:+.3f} to {interval.high:+.3f})"
 
 
 def _table(*columns: Any) -> Table:

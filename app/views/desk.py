@@ -141,10 +141,11 @@ class Desk:
 
     def _watch(self, run: RunDir) -> _Watched:
         with self._lock:
-            watched = self._watched.setdefault(run.id, _Watched(RunReader(run)))
+            if run.id not in self._watched:
+                self._watched[run.id] = _Watched(RunReader(run))
+                self._forget()
             self._watched.move_to_end(run.id)
-            self._forget()
-            return watched
+            return self._watched[run.id]
 
     def _forget(self) -> None:
         """Let go of the ended runs that nobody looked at for longest, and of deleted ones."""

@@ -5,6 +5,7 @@ scikit-learn.
 """
 
 from ringside.scores.bootstrap import Interval, Metric, paired_bootstrap
+from ringside.scores.predictions import Task
 from ringside.scores.score import ClassScores, Scores, score
 
-__all__ = ["ClassScores", "Interval", "Metric", "Scores", "paired_bootstrap", "score"]
+__all__ = ["ClassScores", "Interval", "Metric", "Scores", "Task", "paired_bootstrap", "score"]

@@ -8,7 +8,6 @@ import pytest
 
 from app.views.desk import Desk
 from app.views.run import MAX_POINTS, thinned
-from app.views.step import PARTS
 from ringside import events as ev
 from ringside.errors import RunDirError
 
@@ -69,16 +68,6 @@ def test_a_loss_that_was_not_finite_is_a_dash(runs, runs_root):
     )  # fmt: skip
     writer.close()
     assert look(Desk(runs_root), run).epochs[1][4:] == ("–", "–", "–")
-
-
-def test_where_a_step_goes_adds_up(runs, runs_root):
-    step = look(Desk(runs_root), runs.add("step-seal", epochs=2)).step
-    assert step is not None
-    assert [part.key for part in step.parts] == list(PARTS)
-    assert sum(part.share for part in step.parts) == pytest.approx(1.0)
-    assert step.total == "100.0 ms"
-    assert step.parts[-1].time == "5.0 ms"
-    assert "backward" in step.sentence
 
 
 def test_a_failure_names_rank_and_keeps_the_traceback(runs, runs_root, failing):
@@ -151,6 +140,26 @@ def test_a_long_run_stays_quick_and_small(runs, runs_root):
     view, _ = desk.look(run.id)
     assert time.perf_counter() - began < 0.05
     assert len(view.loss_points) <= MAX_POINTS
+
+
+def test_every_line_of_a_long_run_is_read_once(runs, runs_root, monkeypatch):
+    run = runs.add("long-lynx", epochs=1)
+    lines = run.events.read_bytes().splitlines(keepends=True)
+    window = next(line for line in lines if b"window_timed" in line)
+    with run.events.open("ab") as stream:
+        stream.write(window * 10_000)
+    sizes = []
+    decode = ev.decode_lines
+    monkeypatch.setattr(ev, "decode_lines", lambda data: sizes.append(len(data)) or decode(data))
+    desk = Desk(runs_root)
+    for _ in range(3):
+        assert desk.rows()[0].state == "running"
+        desk.look(run.id)
+    assert sum(sizes) == run.events.stat().st_size
+    with run.events.open("ab") as stream:
+        stream.write(window)
+    desk.rows()
+    assert sizes[1:] == [len(window)]
 
 
 def test_a_spec_of_a_newer_ringside_is_refused_in_a_sentence(runs, runs_root):

@@ -269,3 +269,11 @@ def test_a_spec_refuses_what_does_not_fit_together(make_spec):
     written = msgspec.to_builtins(make_spec("ddp"))
     with pytest.raises(SpecError, match="choose 6 or 8"):
         msgspec.convert(written | {"global_batch": 7}, RunSpec)
+
+
+def test_warm_up_over_the_whole_run_is_refused():
+    """The learning rate that the plan shows would never be reached."""
+    assert "never be reached" in refusal(
+        "ddp", machine(2), epochs=2, overrides={"warmup_epochs": "2"}
+    )
+    assert spec_of("ddp", machine(2), epochs=1).training.warmup_epochs < 1

@@ -100,7 +100,7 @@ class Handlers:
 
     @careful
     def show_preview(self, data: Changes) -> Changes:
-        """The preset's own file; Accelerate's file, command and settings as Start would use them."""
+        """The preset's own file; Accelerate's file, command and settings as Start will use them."""
         settings, panels = self.settings, self.panels
         found = preview(self.form.values(data), settings.hardware, settings.runs_root)
         return {
