@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,12 @@ def runs_root(tmp_path: Path) -> Path:
 def runs(runs_root: Path) -> Runs:
     """Makes runs below `runs_root`."""
     return Runs(runs_root)
+
+
+@pytest.fixture
+def runs_at() -> Callable[[Path], Runs]:
+    """Makes runs below any folder."""
+    return Runs
 
 
 @pytest.fixture

@@ -8,6 +8,9 @@ from app.views import form
 from app.views.data import data_facts, source_choices
 from ringside.errors import DataError, SpecError
 from ringside.hardware import Hardware
+from ringside.launch import local
+from ringside.run import fold_run
+from ringside.words import say
 
 FILLED = {"source": "products:ci", "preset": "ddp", "model": "resnet10t", "epochs": 2}
 
@@ -89,6 +92,27 @@ def test_preview_shows_what_start_would_do(hardware, runs_root):
     assert "accelerate.commands.launch" in found.command
     assert ("model", "resnet10t", "form") in found.settings
     assert not list(runs_root.iterdir())
+
+
+def test_preview_tells_the_form_s_changes_apart_from_the_preset(hardware, runs_root):
+    plain = form.preview(FILLED, hardware, runs_root)
+    changed = form.preview(
+        FILLED | {"overrides": "optimizer=sgd\nmixed_precision=bf16"}, hardware, runs_root
+    )
+    assert changed.preset_yaml == plain.preset_yaml
+    assert ("training.optimizer", "sgd", "form") in changed.settings
+    assert 'mixed_precision: "bf16"' in changed.accelerate_yaml
+    assert "unchanged" in say("train.preview_preset")
+
+
+def test_a_changed_form_is_another_run_and_the_same_one_is_not(hardware, runs_root, monkeypatch):
+    monkeypatch.setattr(local, "start", lambda run: None)
+    filled = FILLED | {"request_id": "one"}
+    first = form.start(filled, hardware, runs_root)
+    assert form.start(filled, hardware, runs_root).id == first.id
+    other = form.start(filled | {"epochs": 3}, hardware, runs_root)
+    assert other.id != first.id
+    assert fold_run(other).spec.epochs == 3
 
 
 def test_the_baseline_has_an_epoch_after_warm_up(hardware, runs_root, monkeypatch):

@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gradio as gr
 import httpx
 import pytest
 
 from app.page import open_server, server
 from app.page.train import handlers
-from ringside.errors import RingsideError
-from ringside.rundir import RunDir, create_run_dir
+from ringside.errors import LaunchError, RingsideError
+from ringside.rundir import RunDir, create_run_dir, list_run_dirs
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,41 @@ FORM = {
     "field_overrides": "", "request_id": "one",
 }  # fmt: skip
 POLL = {"field_log": "console", "run_id": "", "seen": "{}"}
+SKIPPED = ({"__type__": "update"}, {"__type__": "update", "props": {"__type__": "update"}})
+
+
+def poll(served, **values):
+    """What a poll changes, by element id."""
+    event = next(fn for fn in served.page.fns.values() if fn.api_name == "poll_run")
+    answer = call(served, "poll_run", **POLL | values)
+    assert answer.status_code == 200
+    data = zip(event.outputs, answer.json()["data"], strict=True)
+    return {part.elem_id: value for part, value in data if value not in SKIPPED}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """The warnings that a person would see."""
+    texts = []
+    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
+    return texts
+
+
+@pytest.fixture
+def served_runs(served, runs_at):
+    """Makes runs for the server; they are gone after the test."""
+    made = runs_at(served.settings.runs_root)
+    yield made
+    for run in list_run_dirs(made.root):
+        shutil.rmtree(run.path)
+
+
+@pytest.fixture
+def finished(served_runs):
+    """A run with a log on the server's page."""
+    run = served_runs.add("done-dove", epochs=2, ended="completed")
+    run.console.write_text("the first line\n")
+    return run
 
 
 def test_every_page_answers(served):
@@ -75,12 +111,46 @@ def test_no_run_starts_without_the_token(served, monkeypatch, name, token):
     assert [values["request_id"] for values in started] == ["one"]
 
 
+@pytest.mark.parametrize("name", ["start", "start_baseline"])
+def test_a_refused_start_gets_a_new_request_id(served, monkeypatch, told, name):
+    def refuse(values, *_):
+        raise LaunchError("The supervisor did not start.")
+
+    monkeypatch.setattr(handlers, name, refuse)
+    token = served.settings.token
+    ids = set()
+    for _ in range(2):
+        go, request_id = call(served, name, **FORM, token=token).json()["data"]
+        assert go == ""
+        ids.add(request_id)
+    assert len(ids | {"one"}) == 3
+    assert told == ["The supervisor did not start."] * 2
+
+
+def test_a_start_that_went_well_keeps_its_request_id(served, monkeypatch):
+    monkeypatch.setattr(handlers, "start", lambda *_: RunDir(Path("r")))
+    answer = call(served, "start", **FORM, token=served.settings.token)
+    go, request_id = answer.json()["data"]
+    assert go == "r"
+    assert request_id in SKIPPED
+
+
 def test_no_run_stops_without_the_token(served):
     run = create_run_dir(served.settings.runs_root)
     call(served, "stop", run_id=run.id, token="guess")
     assert not run.requested("stop")
     call(served, "stop", run_id=run.id, token=served.settings.token)
     assert run.requested("stop")
+    shutil.rmtree(run.path)
+
+
+def test_only_the_run_that_is_named_is_stopped(served, told):
+    run = create_run_dir(served.settings.runs_root)
+    for run_id in ("", None, "last", run.name, run.id[:-1], f"../runs/{run.id}"):
+        answer = call(served, "stop", run_id=run_id, token=served.settings.token)
+        assert answer.json()["data"][0] in SKIPPED
+        assert told.pop().startswith(f"There is no run {run_id or ''!r}")
+        assert not run.requested("stop")
     shutil.rmtree(run.path)
 
 
@@ -92,19 +162,46 @@ def test_a_poll_is_small_when_nothing_changed(served):
 
 
 @pytest.mark.parametrize("seen", ["", "nonsense", "[]", '{"log": 7}', '{"log": ["console", -5]}'])
-def test_a_cursor_from_nowhere_means_send_all(served, seen):
-    assert call(served, "poll_run", **POLL | {"seen": seen}).status_code == 200
+def test_a_cursor_from_nowhere_means_send_all(served, finished, seen):
+    everything = poll(served, run_id=finished.id)
+    assert {"run-head", "tiles", "epochs", "step", "curve-loss", "run-list"} <= set(everything)
+    assert everything["log"] == {"text": "the first line\n", "reset": True, "offset": 15}
+    found = poll(served, run_id=finished.id, seen=seen)
+    # The log's place is all that an unreadable one may leave behind.
+    assert json.loads(found.pop("seen")).keys() == json.loads(everything.pop("seen")).keys()
+    assert found == everything
 
 
 @pytest.mark.parametrize("run_id", ["../../etc", "20260102-030405-no-run", "\x00"])
-def test_a_run_from_nowhere_changes_nothing(served, run_id):
-    assert call(served, "poll_run", **POLL | {"run_id": run_id}).status_code == 200
+def test_a_run_from_nowhere_is_a_notice_beside_the_list(served, finished, run_id):
+    found = poll(served, run_id=run_id)
+    assert set(found) == {"notice", "run-list", "seen"}
+    assert "No run" in found["notice"]
+    assert finished.name in found["run-list"]
+    assert set(json.loads(found["seen"])) == {"notice", "list"}
+
+
+def test_a_run_of_a_newer_ringside_is_a_notice_beside_the_list(served, served_runs, finished):
+    run = served_runs.add("new-newt")
+    run.spec.write_bytes(run.spec.read_bytes().replace(b'"format": 1', b'"format": 99'))
+    found = poll(served, run_id=run.id)
+    assert set(found) == {"notice", "run-list", "seen"}
+    assert "update Ringside" in found["notice"]
+    assert finished.name in found["run-list"]
+    assert poll(served, run_id=finished.id, seen=found["seen"])["notice"] == ""
 
 
 def test_a_busy_port_is_a_sentence(served, tmp_path):
     port = int(served.url.rpartition(":")[2])
     with pytest.raises(RingsideError, match=f"Port {port} on 127.0.0.1 is in use"):
         open_server(runs_root=tmp_path, port=port)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, 100_000])
+def test_a_port_that_is_none_is_a_sentence(tmp_path, port):
+    with pytest.raises(RingsideError, match=f"no port {port}: choose one from 1 to 65535"):
+        open_server(runs_root=tmp_path / "runs", port=port)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_without_a_port_the_next_free_one():
@@ -132,6 +229,14 @@ def test_a_password_beyond_this_machine(monkeypatch):
             server.require_password("0.0.0.0", auth)
     long = ("ringside", "correct horse battery")
     assert server.require_password("0.0.0.0", long) == long
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_short_password_on_this_machine_alone(monkeypatch, tmp_path, host):
+    monkeypatch.setenv(server.PASSWORD_VARIABLE, "short")
+    with pytest.raises(RingsideError, match=r"too short.*at least 12.*or unset it") as refused:
+        open_server(runs_root=tmp_path, host=host)
+    assert "Beyond" not in str(refused.value)
 
 
 def test_nothing_is_left_to_gradio_s_environment():

@@ -80,6 +80,7 @@ def test_preview_shows_files_and_command(open_tab):
     tab.locator("#preview").click()
     tab.wait_for_selector("#preview-command >> text=accelerate.commands.launch")
     assert "MULTI_GPU" in tab.locator("#preview-accelerate").inner_text()
+    assert "The preset, unchanged" in tab.locator("#preview-card").inner_text()
 
 
 def test_the_baseline_is_one_click_away(open_tab, site):

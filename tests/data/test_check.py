@@ -192,6 +192,14 @@ def test_unusual_images_are_counted_by_kind_and_stay_usable(unusual: Path) -> No
     assert report.num_usable == 8
 
 
+def test_grey_that_training_would_refuse_is_bad(unusual: Path, encode: Encode) -> None:
+    bytes_as_floats = Image.fromarray(np.full((4, 4), 255, dtype=np.float32))
+    (unusual / "a" / "scan.tif").write_bytes(encode(bytes_as_floats, "TIFF"))
+    report = check_data(str(unusual))
+    assert bad(report) == {"a/scan.tif": "grey-range"}
+    assert "save it as 8 or 16 bit" in report.bad[0].reason
+
+
 def test_the_unusual_ones_can_be_looked_at_as_training_sees_them(unusual: Path) -> None:
     import io
 

@@ -58,6 +58,13 @@ def test_many_labels_are_shared_out_far_better_than_by_chance() -> None:
     assert all(any(c in labels[i] for i in val) for c, n in counts.items() if n >= 3)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rarer_labels_never_take_more_than_half_of_a_label_with_them(seed: int) -> None:
+    labels = [row for r in "abcdefg" for row in (("common", r), (r,), (r,))]
+    val = choose_val(labels, seed)
+    assert sum("common" in labels[i] for i in val) <= 3
+
+
 @given(labels=label_sets, seed=st.integers(0, 9))
 def test_twins_are_never_divided(labels: list[tuple[str, ...]], seed: int) -> None:
     pairs = [(i, i + 1) for i in range(0, len(labels) - 3, 3)]

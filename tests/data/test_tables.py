@@ -137,6 +137,15 @@ def test_text_stays_text(add_images: AddImages, opened: Opened, name: str) -> No
     assert names == set(files)
 
 
+def test_numbers_and_truth_values_of_json_keep_their_spelling(
+    add_images: AddImages, opened: Opened
+) -> None:
+    root = add_images("1.png", "2.png")
+    rows = [{"file_name": "1.png", "label": True}, {"file_name": "2.png", "label": 7}]
+    (root / "photos.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert opened(root / "photos.jsonl").classes == ("7", "true")
+
+
 def test_a_float_is_no_label(add_images: AddImages, opened: Opened) -> None:
     root = add_images("1.png")
     (root / "photos.jsonl").write_text('{"file_name": "1.png", "label": 1.5}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from textwrap import dedent
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 from ringside import identity
 from ringside.errors import RunDirError
 from ringside.identity import is_alive, wait_until
-from ringside.launch.stop import request_stop, stop_run
+from ringside.launch import stop
+from ringside.launch.reconcile import reconcile
+from ringside.launch.stop import request_stop, stop_in_background, stop_run
 from ringside.records import _is_launcher, read_exit, read_owner, write_owner
 
 # A launcher with rank 0 below it, in a session of its own as torch elastic does it.
@@ -80,6 +83,44 @@ def test_a_stubborn_trainer_is_ended_from_outside(launch, monkeypatch):
     assert record.started == owner.started
     assert not is_alive(owner.process)
     assert not is_alive(owner.launcher)
+
+
+def test_what_goes_wrong_in_the_background_is_a_line_of_the_log(launch, monkeypatch, capfd):
+    monkeypatch.setenv("RINGSIDE_STOP_GRACE_S", "0.1")
+    run, _launcher = launch("stubborn")
+    survivor = read_owner(run).process
+    with monkeypatch.context() as patch:
+        patch.setattr(stop, "stop_ladder", lambda *_, **__: {survivor})
+        stop_in_background(run)
+        assert wait_until(run.supervisor_log.exists, 10.0)
+    assert wait_until(lambda: run.supervisor_log.read_text().endswith("\n"), 5.0)
+    (line,) = run.supervisor_log.read_text().splitlines()
+    assert line.endswith(
+        f"The stop failed: Could not end 1 process (pid {survivor.pid}) of {run.id}."
+    )
+    assert not run.exit.exists()
+    assert capfd.readouterr().err == ""
+    assert stop_run(run, timeout_s=5).state == "stopped"
+
+
+def test_nobody_else_closes_the_books_during_a_stop(launch, monkeypatch):
+    """A page sees the owner die before the stop is written down, and must not call it lost."""
+    monkeypatch.setenv("RINGSIDE_STOP_GRACE_S", "0.1")
+    run, _launcher = launch("stubborn")
+    closed, ladder = [], stop.stop_ladder
+    page = threading.Thread(target=lambda: closed.append(reconcile(run)))
+
+    def end_while_a_page_looks(*roots, **known):
+        survivors = ladder(*roots, **known)
+        page.start()
+        page.join(timeout=1.0)
+        return survivors
+
+    monkeypatch.setattr(stop, "stop_ladder", end_while_a_page_looks)
+    record = stop_run(run, timeout_s=5)
+    page.join(timeout=10)
+    assert closed == [False]
+    assert record.state == read_exit(run).state == "stopped"
 
 
 def test_stop_of_a_finished_run_returns_its_record(launch):
