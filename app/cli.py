@@ -1,6 +1,6 @@
 """The `ringside` command: thin words over the same functions that the page uses.
 
-Exit codes: 0 fine, 1 a run failed, 2 a person's mistake (one sentence), 3 a bug of ours.
+Exit codes: 0 fine, 1 a run (or a data check) failed, 2 a person's mistake (one sentence), 3 a bug of ours.
 Nothing heavy is imported before a command needs it; `ringside list` must answer at once.
 """
 

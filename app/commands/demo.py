@@ -78,7 +78,9 @@ def _serve(root: Path, port: int | None) -> None:
 @contextlib.contextmanager
 def _stopping(started: list[RunDir]) -> Iterator[None]:
     """Whatever ends the demo, no run that it started is left behind."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    # Ctrl+C must work under `make` in the background too, where it starts out ignored.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     try:
         yield
     except KeyboardInterrupt:
