@@ -1,6 +1,7 @@
 """The `ringside` command: thin words over the same functions that the page uses.
 
-Exit codes: 0 fine, 1 a run (or a data check) failed, 2 a person's mistake (one sentence), 3 a bug of ours.
+Exit codes: 0 fine, 1 a run or a data check failed, 2 a person's mistake (one sentence), 3 a bug of
+ours.
 Nothing heavy is imported before a command needs it; `ringside list` must answer at once.
 """
 
@@ -58,6 +59,9 @@ def run(  # noqa: PLR0913
     keep_global_batch: Annotated[
         bool, typer.Option("--keep-global-batch", help="Accumulation must not grow the batch.")
     ] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Check every file first and leave bad ones out.")
+    ] = False,
     follow: Annotated[bool, typer.Option("--follow", help="Stay and print what happens.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print plan, files and command; start nothing.")
@@ -75,7 +79,7 @@ def run(  # noqa: PLR0913
     if dry_run:
         running.show_plan(request)
         return
-    raise typer.Exit(running.start(request, follow=follow))
+    raise typer.Exit(running.start(request, follow=follow, skip_bad=skip_bad))
 
 
 @app.command()

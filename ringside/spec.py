@@ -102,12 +102,16 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which images; `source` names a module of `ringside.data.sources`, `path` is absolute."""
+    """Which images; `source` names a module of `ringside.data.sources`, `path` is absolute.
+
+    `skip` names files that a person chose to leave out, as the data check named them.
+    """
 
     source: str
     path: str | None = None
     profile: str | None = None
     image_size: Annotated[int, Meta(ge=8, le=4096)] = 32
+    skip: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -57,7 +57,7 @@ class Session:
     def run(self) -> FinalState:
         """Train all epochs; returns `completed` or `stopped`."""
         self._phase("data")
-        data = open_data(self.spec.data)
+        data = open_data(self.spec.data, skip=frozenset(self.spec.data.skip))
         self._phase("setup")
         trainer, evaluator = self._build(data)
         saver = Saver(self.engine, self.run_dir, self.control, self.writer, data)

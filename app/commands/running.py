@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Iterator
 
+import msgspec
+
 from ringside.errors import RunDirError
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
@@ -40,10 +42,27 @@ def print_plan(spec: RunSpec) -> None:
         print(f"  {note}")
 
 
-def start(request: RunRequest, *, follow: bool) -> int:
-    """Start a run; 0, or with `follow` 1 when it failed."""
+def start(request: RunRequest, *, follow: bool, skip_bad: bool = False) -> int:
+    """Start a run; 0, or with `follow` 1 when it failed.
+
+    With `skip_bad` the data are checked first, and the names of bad files become part of the spec.
+    """
     hardware = read_hardware()
-    return start_spec(resolve(request, hardware), hardware, follow=follow)
+    spec = resolve(request, hardware)
+    if skip_bad:
+        spec = without_bad_files(spec)
+    return start_spec(spec, hardware, follow=follow)
+
+
+def without_bad_files(spec: RunSpec) -> RunSpec:
+    """The spec with every file left out that does not decode; says which."""
+    from ringside.data import check_data
+
+    report = check_data(spec.data)
+    for bad in report.bad:
+        print(f"left out: {bad.file}: {bad.reason}")
+    data = msgspec.structs.replace(spec.data, skip=tuple(sorted(report.skip)))
+    return msgspec.structs.replace(spec, data=data)
 
 
 def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:

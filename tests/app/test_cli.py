@@ -19,7 +19,7 @@ BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 
 FLAGS = {
     "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
-    "--processes --seed --set",
+    "--processes --seed --set --skip-bad",
     "resume": "--epochs --follow --processes",
     "watch": "",
     "list": "--json --limit",

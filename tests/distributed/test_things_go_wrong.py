@@ -90,7 +90,9 @@ def test_two_processes_that_do_not_join_are_refused(root, make_request):
     assert fold_run(run).epochs == []
 
 
-def test_a_truncated_image_is_named_with_its_rank(start, tmp_path):
+@pytest.fixture
+def photos(tmp_path):
+    """Forty pictures of two classes; `dog/3.jpg` of the training part is cut short."""
     folder = tmp_path / "photos with 'quotes' and spaces"
     for split, count in (("train", 16), ("val", 4)):
         for label in ("cat", "dog"):
@@ -100,12 +102,29 @@ def test_a_truncated_image_is_named_with_its_rank(start, tmp_path):
                 image.save(folder / split / label / f"{i}.jpg")
     broken = folder / "train/dog/3.jpg"
     broken.write_bytes(broken.read_bytes()[:400])
-    record = wait_for_end(start("ddp", data=str(folder), image_size=32, batch=16))
+    return folder
+
+
+def test_a_truncated_image_is_named_with_its_rank(start, photos):
+    record = wait_for_end(start("ddp", data=str(photos), image_size=32, batch=16))
     assert record.state == "failed"
     assert "3.jpg" in record.failure.sentence
     assert record.failure.rank in (0, 1)
     assert record.failure.traceback is None
     assert f"{record.failure.sentence}" in record.exit.reason
+
+
+def test_bad_files_can_be_left_out_and_that_is_recorded(photos, root):
+    argv = [sys.executable, "-m", "app", "run", "ddp", "--data", str(photos), "--skip-bad"]
+    argv += ["--image-size", "32", "--batch", "16", "--epochs", "1", "--model", "test_resnet"]
+    done = subprocess.run(
+        [*argv, "--follow"], capture_output=True, text=True, timeout=120, cwd=REPOSITORY
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "left out: train/dog/3.jpg" in done.stdout
+    record = fold_run(RunDir(root / list_runs(root)[0].id))
+    assert record.spec.data.skip == ("train/dog/3.jpg",)
+    assert record.started.num_train == 31
 
 
 def test_one_killed_rank_fails_the_run_and_leaves_nothing(start):
