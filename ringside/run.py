@@ -268,6 +268,24 @@ def summarise(run: RunDir) -> RunSummary | None:
     )
 
 
+def running_beside(root: Path, spec: RunSpec, num_cores: int) -> list[str]:
+    """Names of unfinished runs that a run of `spec` would share its GPUs or cores with.
+
+    On a CPU, processes share when all of them together have more threads than there are cores.
+    """
+    live = [
+        (run.name, other)
+        for run in list_run_dirs(root)
+        if not run.exit.exists() and (other := run.read(run.spec, RunSpec)) is not None
+        and fold_run(run).state not in FINAL_STATES and other.device == spec.device
+    ]  # fmt: skip
+    if spec.device == "cuda":
+        return [name for name, other in live if set(other.gpu_ids) & set(spec.gpu_ids)]
+    threads = sum(other.num_processes * other.threads_per_device for _, other in live)
+    crowded = threads + spec.num_processes * spec.threads_per_device > num_cores
+    return [name for name, _ in live] if crowded else []
+
+
 def require_spec(record: RunRecord) -> RunSpec:
     """The spec, or a RunDirError that says which file is missing."""
     if record.spec is None:

@@ -11,9 +11,9 @@ import msgspec
 from ringside.errors import RunDirError
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
-from ringside.run import EpochRow, RunReader, RunRecord, fold_run
+from ringside.run import EpochRow, RunReader, RunRecord, fold_run, running_beside
 from ringside.rundir import RunDir, find_run, runs_root
-from ringside.sentences import plan_notes, plan_sentence
+from ringside.sentences import beside_note, plan_notes, plan_sentence
 from ringside.spec import RunSpec
 
 POLL_S = 0.5
@@ -79,6 +79,8 @@ def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
     from ringside.launch.local import start_run
 
     print_plan(spec)
+    if names := running_beside(runs_root(), spec, hardware.num_cores):
+        print(f"  {beside_note(names)}")
     run = start_run(spec, hardware, runs_root())
     print(f"run {run.id} in {run.path}")
     if not follow:

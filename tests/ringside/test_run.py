@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringside.errors import RunDirError
 from ringside.records import write_owner
-from ringside.run import RunReader, fold_run, list_runs, summarise
+from ringside.run import RunReader, fold_run, list_runs, running_beside, summarise
 from ringside.rundir import RunDir, create_run_dir
 
 OBSERVED = (
@@ -306,3 +306,24 @@ def test_the_list_is_newest_first_and_says_what_each_run_is(root, make_spec, wri
 
 def test_the_list_of_a_folder_that_is_not_there_is_empty(tmp_path):
     assert list_runs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("state", "cores", "expected"),
+    [(None, 3, ["calm-fox"]), (None, 4, []), ("completed", 3, [])],
+)
+def test_a_run_beside_another_is_named_when_threads_exceed_cores(
+    state, cores, expected, root, make_spec, write_run
+):
+    """Two processes run already and two more are asked for."""
+    write_run(make_spec("ddp"), "20260101-000000-calm-fox", state=state)
+    assert running_beside(root, make_spec("ddp"), cores) == expected
+
+
+def test_gpus_are_shared_by_index(root, make_spec, write_run):
+    live = make_spec("ddp", device="cuda", gpu_ids=(0, 1))
+    write_run(live, "20260101-000000-calm-fox", state=None)
+    asked = make_spec("single", device="cuda", gpu_ids=(1,))
+    assert running_beside(root, asked, 64) == ["calm-fox"]
+    asked = make_spec("single", device="cuda", gpu_ids=(2,))
+    assert running_beside(root, asked, 64) == []

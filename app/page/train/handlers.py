@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ from app.views.form import (
 )
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
+from ringside.run import running_beside
 from ringside.rundir import RunDir
+from ringside.sentences import beside_note
 from ringside.spec import RunSpec
 
 Changes = dict[Component, Any]
@@ -132,7 +134,7 @@ class Handlers:
         return {self.panels.go: run.id}
 
     def _plan_changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
-        found, panels = plan(values, self.settings.hardware), self.panels
+        found, panels = self._plan(values), self.panels
         can_start = found.spec is not None
         card = find_card(values["preset"], self.settings.hardware)
         return {
@@ -143,6 +145,16 @@ class Handlers:
             **self._baseline_changes(found),
             **(self._placeholders(found.spec, empty) if found.spec else {}),
         }
+
+    def _plan(self, values: Mapping[str, Any]) -> Plan:
+        """The plan, with a note when it would run beside others on the same devices."""
+        hardware = self.settings.hardware
+        found = plan(values, hardware)
+        if found.spec is None:
+            return found
+        names = running_beside(self.settings.desk.root, found.spec, hardware.num_cores)
+        notes = (*found.notes, beside_note(names)) if names else found.notes
+        return replace(found, notes=notes)
 
     def _baseline_changes(self, found: Plan) -> Changes:
         panels = self.panels
