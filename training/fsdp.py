@@ -17,7 +17,7 @@ from accelerate.utils import (
     FullyShardedDataParallelPlugin,
     GradientAccumulationPlugin,
 )
-from torch import nn
+from torch import distributed, nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
 
 from ringside.errors import SetupError
@@ -75,7 +75,7 @@ def build_accelerator(
         fsdp_plugin=plugin,
         gradient_accumulation_plugin=no_accumulation(),
     )
-    if cpu and accelerator.num_processes > 1:
+    if cpu and distributed.is_initialized():
         say_fsdp(plugin)
     return accelerator
 

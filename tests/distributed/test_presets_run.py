@@ -9,7 +9,11 @@ import timm
 from safetensors.torch import load_file
 
 from ringside.data import open_data, read_classes
+from ringside.hardware import read_hardware
+from ringside.launch.local import start_run
 from ringside.presets import Library
+
+from tests.distributed.conftest import wait_for_end  # isort: skip
 
 pytestmark = pytest.mark.distributed
 
@@ -118,3 +122,12 @@ def test_windows_show_the_slowest_and_the_fastest_rank(finished_run):
     for window in finished_run("ddp").windows:
         for part in ("step", "data", "forward", "backward", "optimizer"):
             assert 0 <= getattr(window, f"{part}_ms_min") <= getattr(window, f"{part}_ms")
+
+
+@pytest.mark.parametrize("preset", ["ddp", "fsdp"])
+def test_one_process_is_enough_for_every_strategy(preset, make_request, session_root):
+    """A machine with one device; the strategy is still the one that was asked for."""
+    spec = make_request(preset, processes=1, epochs=1)
+    record = wait_for_end(start_run(spec, read_hardware(), session_root))
+    assert record.state == "completed", record.failure
+    assert (record.observed.strategy, record.observed.num_processes) == (preset, 1)
