@@ -208,7 +208,7 @@ def presets_render(
 
 @presets_app.command("check")
 def presets_check(files: list[Path]) -> None:
-    """Check preset files; the first fault is named with its line."""
+    """Check preset files; each fault is named with its line."""
     from app.commands import library
 
     library.check(files)

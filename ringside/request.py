@@ -29,6 +29,7 @@ from ringside.spec import (
 
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
 MAX_BATCH = 2**20
+MAX_EPOCHS = 100_000  # as in RunSpec
 MAX_SEED = 2**31 - 1  # as in RunSpec
 
 
@@ -71,7 +72,7 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         environment=file.environment,
         data=data,
         model=check_model(request.model or "resnet50"),
-        epochs=_at_least_one("epochs", request.epochs) or 3,
+        epochs=_epochs(request.epochs) or 3,
         global_batch=batch,
         keeps_global_batch=request.keep_global_batch,
         num_processes=processes,
@@ -97,13 +98,19 @@ def continue_run(
     folder = next((path for path in _checkpoints(run) if (path / "training.pt").exists()), None)
     if folder is None:
         raise SpecError(f"{run.id} has no checkpoint to resume from; start it anew.")
+    total = _epochs(epochs) or spec.epochs
+    begins = msgspec.json.decode((folder / "about.json").read_bytes()).get("epoch", 1)
+    if begins > total:
+        raise SpecError(
+            f"{run.name} has trained all of its {total} epochs; ask for more with --epochs."
+        )
     count = spec.num_processes
     if processes is not None and processes != count:
         request = RunRequest(preset=spec.preset, processes=processes)
         count, _ = _processes(request, spec.accelerate, hardware, spec.threads_per_device)
     return msgspec.structs.replace(
         spec,
-        epochs=_at_least_one("epochs", epochs) or spec.epochs,
+        epochs=total,
         num_processes=count,
         accelerate=msgspec.structs.replace(spec.accelerate, num_processes=count),
         gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:count]),
@@ -183,7 +190,15 @@ def _global_batch(
     refuse_uneven(batch, processes, k if request.keep_global_batch else 1)
     if not request.keep_global_batch:
         batch *= k
+    if batch > MAX_BATCH:
+        raise SpecError(f"A global batch of {batch} is beyond {MAX_BATCH}; choose less of it.")
     return batch, "flag" if asked else "default"
+
+
+def _epochs(value: int | None) -> int | None:
+    if value is not None and value > MAX_EPOCHS:
+        raise SpecError(f"epochs must be at most {MAX_EPOCHS}, not {value}.")
+    return _at_least_one("epochs", value)
 
 
 def _at_least_one(name: str, value: int | None) -> int | None:

@@ -97,7 +97,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     bucket_cap_mb: PositiveInt | None = None
     local_sgd_steps: PositiveInt | None = None
     reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
-    num_workers: Annotated[int, Meta(ge=0)] | None = None
+    num_workers: Annotated[int, Meta(ge=0, le=256)] | None = None
     pretrained: bool = False
 
 
@@ -149,7 +149,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     environment: dict[str, str] = {}
     data: DataSpec
     model: str = "resnet50"
-    epochs: PositiveInt = 3
+    epochs: Annotated[int, Meta(ge=1, le=100_000)] = 3
     global_batch: PositiveInt
     keeps_global_batch: bool = False
     num_processes: PositiveInt

@@ -68,10 +68,15 @@ def render(name: str | None, *, processes: int | None, check: bool) -> None:
 
 
 def check(files: list[Path]) -> None:
-    """Check files one by one; the first fault ends it with its sentence."""
+    """Check every file; faults end the command once all have been looked at."""
+    faults = []
     for path in files:
-        preset = presets.load_preset(path)
-        print(f"{path}: fine ({preset.about.title})")
+        try:
+            print(f"{path}: fine ({presets.load_preset(path).about.title})")
+        except PresetError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise PresetError("\n".join(faults))
 
 
 def import_(file: Path, name: str | None) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from ringside.errors import RunDirError
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
-from ringside.run import EpochRow, RunReader, RunRecord, fold_run, running_beside
+from ringside.run import EpochRow, RunReader, RunRecord, fold_run, require_spec, running_beside
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.sentences import beside_note, plan_notes, plan_sentence
 from ringside.spec import RunSpec
@@ -92,6 +92,7 @@ def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
 def watch(run_id: str) -> int:
     """Follow a run by name; 1 when it failed or is lost."""
     run = find_run(runs_root(), run_id)
+    require_spec(fold_run(run))
     print(f"run {run.id} in {run.path}", file=sys.stderr)
     return follow_run(run)
 
@@ -156,6 +157,7 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
 
     run = find_run(runs_root(), run_id)
     record = fold_run(run)
+    require_spec(record)
     if record.final:
         print(f"{run.name} has ended already: {record.state}.")
         return 0

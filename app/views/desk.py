@@ -233,7 +233,7 @@ def _version(record: RunRecord) -> tuple[Any, ...]:
         record.state,
         record.last_event_t,
         len(record.windows),
-        len(record.epochs),
+        record.epochs[-1].epoch if record.epochs else 0,
         record.failure is not None,
         record.exit is not None,
         record.started is not None,

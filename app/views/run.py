@@ -89,7 +89,8 @@ def progress(record: RunRecord) -> str:
     """`epoch 4 of 10`, or what it does before the first epoch."""
     total = require_spec(record).epochs
     if record.final:
-        return say("run.epochs_done", n=len(record.epochs), total=total)
+        done = record.epochs[-1].epoch if record.epochs else 0
+        return say("run.epochs_done", n=done, total=total)
     if record.epoch:
         return say("run.epoch_of", n=record.epoch, total=total)
     return word_for("phase", record.phase or "waiting")

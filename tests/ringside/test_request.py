@@ -7,7 +7,7 @@ import pytest
 
 from ringside.errors import RingsideError, SpecError
 from ringside.hardware import Gpu, Hardware
-from ringside.request import RunRequest, resolve
+from ringside.request import RunRequest, continue_run, resolve
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import RunSpec
 
@@ -277,3 +277,43 @@ def test_warm_up_over_the_whole_run_is_refused():
         "ddp", machine(2), epochs=2, overrides={"warmup_epochs": "2"}
     )
     assert spec_of("ddp", machine(2), epochs=1).training.warmup_epochs < 1
+
+
+def test_endless_epochs_are_refused_before_a_spec_is_written():
+    assert "at most 100000" in refusal("ddp", machine(2), epochs=10**20)
+
+
+def test_accumulation_cannot_grow_the_batch_without_end():
+    assert "beyond" in refusal("ddp", machine(2), overrides={"accumulation_steps": "100000"})
+
+
+class TestContinue:
+    """`ringside resume`: from the last checkpoint, and only when something is left to train."""
+
+    @pytest.fixture
+    def stopped(self, make_spec, write_run):
+        """Stopped after two of three epochs."""
+        run = write_run(make_spec("ddp", epochs=3), "20260101-000000-calm-fox", state="stopped")
+        folder = run.checkpoints / "last"
+        folder.mkdir(parents=True)
+        folder.joinpath("training.pt").touch()
+        folder.joinpath("about.json").write_text('{"format": 1, "epoch": 3}')
+        return run
+
+    def test_it_goes_on_from_the_last_checkpoint(self, stopped):
+        spec = continue_run(stopped, machine(), epochs=5)
+        assert spec.resume_from == str(stopped.checkpoints / "last")
+        assert (spec.epochs, spec.num_processes) == (5, 2)
+
+    def test_more_processes_keep_the_global_batch(self, stopped):
+        spec = continue_run(stopped, Hardware(num_cores=4), processes=4)
+        assert (spec.num_processes, spec.global_batch) == (4, 128)
+
+    def test_nothing_left_to_train_is_a_sentence(self, stopped):
+        with pytest.raises(SpecError, match="has trained all of its 2 epochs"):
+            continue_run(stopped, machine(), epochs=2)
+
+    def test_without_a_checkpoint_it_is_refused(self, make_spec, write_run):
+        run = write_run(make_spec("ddp"), "20260101-000000-calm-fox")
+        with pytest.raises(SpecError, match="no checkpoint to resume from"):
+            continue_run(run, machine())

@@ -107,8 +107,11 @@ def _is_ignored(name: str) -> bool:
 
 
 def _is_file_inside(entry: os.DirEntry[str], root: Path) -> bool:
-    target = Path(os.path.realpath(entry.path))
-    return target.is_file() and target.is_relative_to(root)
+    try:
+        target = Path(os.path.realpath(entry.path))
+        return target.is_file() and target.is_relative_to(root)
+    except OSError:
+        return False  # It vanished, or its link may not be read; then it is no image of ours.
 
 
 def notes_on(listing: Listing, tables: Iterable[str] = ()) -> list[Note]:
