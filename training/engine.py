@@ -1,31 +1,33 @@
-"""Builds the Accelerator and the prepared model, reads back what really came, and compares."""
+"""Builds the Accelerator and the prepared model, and observes what came of it."""
 
 from __future__ import annotations
 
-import os
-import platform
 import warnings
-from pathlib import Path
 from typing import Any
 
-import accelerate
-import timm
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DDPCommunicationHookType, DistributedDataParallelKwargs
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec, TrainingSettings
 from training import fsdp
 from training.fsdp import no_accumulation
 from training.model import Loss
+from training.observation import (
+    bucket_bytes,
+    device_name,
+    hook_of,
+    is_channels_last,
+    recorded_environment,
+    reduce_dtype_of,
+    strategy_of,
+    versions,
+)
 from training.traffic import power_sgd_bytes
 from training.weight_averaging import WeightAverager
 
-RECORDED_ENVIRONMENT = ("ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS")
-RECORDED_EXACT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 HOOKS = {
     "no": DDPCommunicationHookType.NO,
     "fp16": DDPCommunicationHookType.FP16,
@@ -88,23 +90,23 @@ class Engine:
     def observe(self) -> Observed:
         """Read the set-up back from the objects that will train. A collective under FSDP."""
         compiled = any(hasattr(m, "_orig_mod") for m in (self.model, *self.model.children()))
-        hook, reduce_dtype = _hook_of(self.model), _reduce_dtype_of(self.model)
+        reduce_dtype = reduce_dtype_of(self.model)
         return Observed(
             num_processes=self.world,
-            strategy=_strategy_of(self.model, self.averager),
+            strategy=strategy_of(self.model, self.averager),
             mixed_precision=self._precision_inside_forward(),
             backend=torch.distributed.get_backend() if self.world > 1 else None,
             device=self.device.type,
-            device_name=_device_name(self.device),
+            device_name=device_name(self.device),
             num_parameters=self.num_parameters,
-            bucket_bytes=_bucket_bytes(self.model),
+            bucket_bytes=bucket_bytes(self.model),
             reduced_bytes_per_step=self._reduced_bytes(reduce_dtype),
             reduce_dtype=reduce_dtype,
-            comm_hook=hook,
+            comm_hook=hook_of(self.model),
             gradient_as_bucket_view=getattr(self.model, "gradient_as_bucket_view", False),
             static_graph=getattr(self.model, "static_graph", False),
             compiled=compiled,
-            channels_last=_is_channels_last(self.plain),
+            channels_last=is_channels_last(self.plain),
             threads=torch.get_num_threads(),
             environment=recorded_environment(),
             versions=versions(),
@@ -154,57 +156,6 @@ def prepare_device(spec: RunSpec) -> None:
     torch.set_float32_matmul_precision("high")
 
 
-def check(requested: RunSpec, observed: Observed) -> None:
-    """Requested and observed must be equal: SetupError names the first field that differs."""
-    pairs: dict[str, tuple[object, object]] = {
-        "num_processes": (requested.num_processes, observed.num_processes),
-        "strategy": (requested.strategy, observed.strategy),
-        "mixed_precision": (requested.accelerate.mixed_precision, observed.mixed_precision),
-        "device": (requested.device, observed.device),
-        "comm_hook": (requested.training.comm_hook, observed.comm_hook),
-        "gradient_as_bucket_view": (
-            requested.training.gradient_as_bucket_view,
-            observed.gradient_as_bucket_view,
-        ),
-        "static_graph": (requested.training.static_graph, observed.static_graph),
-        "channels_last": (requested.channels_last, observed.channels_last),
-        "compile": (requested.training.compile, observed.compiled),
-    }
-    if requested.strategy == "fsdp":
-        pairs["reduce_dtype"] = (requested.training.reduce_dtype, observed.reduce_dtype)
-    if requested.device == "cpu":
-        pairs["threads"] = (requested.threads_per_device, observed.threads)
-    for name, (asked, got) in pairs.items():
-        if asked != got:
-            raise SetupError(
-                f"The set-up that came is not the one asked for: {name} should be {asked} "
-                f"and is {got}. Nothing was trained."
-            )
-
-
-def recorded_environment() -> dict[str, str]:
-    """The variables that shape a distributed run, by allow-list, as this rank got them."""
-    return {
-        name: value
-        for name, value in sorted(os.environ.items())
-        if name.startswith(RECORDED_ENVIRONMENT) or name in RECORDED_EXACT
-    }
-
-
-def versions() -> dict[str, str]:
-    """What this rank really imported."""
-    found = {
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "accelerate": accelerate.__version__,
-        "timm": timm.__version__,
-    }
-    if torch.cuda.is_available():
-        found["cuda"] = str(torch.version.cuda)
-        found["nccl"] = ".".join(map(str, torch.cuda.nccl.version()))
-    return found
-
-
 def _build_accelerator(spec: RunSpec) -> Accelerator:
     cpu, precision = spec.device == "cpu", spec.accelerate.mixed_precision
     if spec.accelerate.fsdp_config is not None:
@@ -248,60 +199,3 @@ def _check_world(spec: RunSpec, world: int) -> None:
             f"{spec.num_processes} processes were asked for and {world} joined; each would have "
             "trained alone. Nothing was trained."
         )
-
-
-def _strategy_of(model: nn.Module, averager: WeightAverager | None) -> str:
-    if isinstance(model, DistributedDataParallel):
-        return "ddp"
-    if averager is not None and averager.world > 1:
-        return "local_sgd"
-    return "fsdp" if fsdp.num_units(model) else "single"
-
-
-def _hook_of(model: nn.Module) -> str:
-    hooks: list[Any] = getattr(model, "_comm_hooks", [])
-    names = {
-        "bf16_compress_hook": "bf16",
-        "fp16_compress_hook": "fp16",
-        "powerSGD_hook": "power_sgd",
-    }
-    return names.get(hooks[0][0].__name__, hooks[0][0].__name__) if hooks else "no"
-
-
-def _reduce_dtype_of(model: nn.Module) -> str | None:
-    if isinstance(model, DistributedDataParallel):
-        hook = _hook_of(model)
-        return "fp32" if hook == "no" else hook
-    return fsdp.reduce_dtype_of(model)
-
-
-def _bucket_bytes(model: nn.Module) -> tuple[int, ...]:
-    """DDP's own layout; it may be rebuilt once after the first step."""
-    if not isinstance(model, DistributedDataParallel):
-        return ()
-    sizes = str(model._get_ddp_logging_data().get("bucket_sizes", ""))
-    return tuple(int(size) for size in sizes.split(",") if size.strip())
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return _cpu_name() or platform.processor() or platform.machine()
-
-
-def _cpu_name() -> str | None:
-    """The model name that Linux tells; elsewhere None."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return None
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, None)
-
-
-def _is_channels_last(model: nn.Module) -> bool:
-    """A kernel with more than one channel and more than one pixel tells the layouts apart."""
-    kernels = [p for p in model.parameters() if p.dim() == 4 and min(p.shape[1:3]) > 1]
-    return all(p.is_contiguous(memory_format=torch.channels_last) for p in kernels) and bool(
-        kernels
-    )

@@ -22,11 +22,12 @@ from ringside.events import (
 from ringside.records import FinalState
 from ringside.rundir import RunDir
 from training.control import Control
-from training.engine import Engine, check
+from training.engine import Engine
 from training.evaluation import Evaluator
 from training.images import Batches, Images, make_loader
 from training.loop import Trainer
 from training.model import make_loss, make_model, make_optimizer
+from training.observation import check
 from training.order import TrainingOrder
 from training.resume import Progress, differences, restore
 from training.saving import Saver

@@ -10,8 +10,8 @@ import pytest
 from ringside.errors import RingsideError, SetupError
 from ringside.hardware import Hardware
 from ringside.spec import Observed
-from training.engine import check
 from training.join import parse_arguments, plain_spec
+from training.observation import check
 
 TWO_CORES = Hardware(num_cores=2)
 
