@@ -84,11 +84,16 @@ def wait_exit() -> Callable[[RunDir], ExitRecord]:
 
 
 @pytest.fixture
-def wait_console() -> Callable[[RunDir, str], None]:
-    """Wait until the run's console holds a text."""
+def wait_console() -> Callable[..., None]:
+    """Wait until the run's console holds a text, once or several times.
 
-    def wait(run: RunDir, text: str) -> None:
-        there = wait_until(lambda: run.console.exists() and text in run.console.read_text(), 20.0)
-        assert there, run.console.read_text()
+    Two processes that print a line may mix its text and its line break, so texts are counted.
+    """
+
+    def wait(run: RunDir, text: str, times: int = 1) -> None:
+        def there() -> bool:
+            return run.console.exists() and run.console.read_text().count(text) >= times
+
+        assert wait_until(there, 20.0), run.console.read_text()
 
     return wait

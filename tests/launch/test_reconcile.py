@@ -50,7 +50,7 @@ def kill_supervisor(run):
 def test_a_killed_supervisor_means_lost_and_nothing_left(make_run, wait_console, root):
     run = make_run(WORKERS)
     local.start(run)
-    wait_console(run, "ready\nready")
+    wait_console(run, "ready", 2)
     assert reconcile_all(root) == []
     kill_supervisor(run)
     assert len(run_processes(run.id)) == 3
@@ -68,7 +68,7 @@ def test_a_killed_supervisor_means_lost_and_nothing_left(make_run, wait_console,
 def test_stop_of_a_run_without_supervisor_reconciles_it(make_run, wait_console):
     run = make_run(WORKERS)
     local.start(run)
-    wait_console(run, "ready\nready")
+    wait_console(run, "ready", 2)
     kill_supervisor(run)
     assert stop_run(run, timeout_s=15).state == "lost"
     assert not run_processes(run.id)
@@ -99,7 +99,7 @@ def test_a_number_used_again_is_lost_and_not_signalled(make_run, fields):
 def test_processes_of_other_runs_are_not_touched(make_run, wait_console):
     lost, other = make_run(""), make_run(WORKERS)
     local.start(other)
-    wait_console(other, "ready\nready")
+    wait_console(other, "ready", 2)
     own(lost, GONE)
     assert reconcile(lost)
     assert len(run_processes(other.id)) == 3

@@ -107,7 +107,7 @@ def test_stubborn_workers_are_gone_before_stopped_is_written(
     monkeypatch.setenv("RINGSIDE_STOP_GRACE_S", "0.3")
     run = make_run(STUBBORN_WORKERS)
     local.start(run)
-    wait_console(run, "ready\nready")
+    wait_console(run, "ready", 2)
     assert len(run_processes(run.id)) == 3
     request_stop(run)
     while run_processes(run.id):
@@ -120,7 +120,7 @@ def test_stubborn_workers_are_gone_before_stopped_is_written(
 def test_orphans_of_a_dead_launcher_are_ended(make_run, wait_console, wait_exit):
     run = make_run(STUBBORN_WORKERS.replace("signal.signal(15, signal.SIG_IGN); ", ""))
     local.start(run)
-    wait_console(run, "ready\nready")
+    wait_console(run, "ready", 2)
     os.kill(read_owner(run).launcher.pid, signal.SIGKILL)
     record = wait_exit(run)
     assert (record.state, record.signal) == ("failed", "SIGKILL")
