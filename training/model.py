@@ -56,8 +56,8 @@ def probabilities(logits: torch.Tensor, task: str) -> torch.Tensor:
 def make_optimizer(spec: RunSpec, model: nn.Module) -> torch.optim.Optimizer:
     """SGD with momentum or AdamW; BatchNorm and biases are not decayed.
 
-    Fused, because the step is bound by memory: on one CPU thread AdamW takes a fifth of the time
-    of `foreach`. Only a fused SGD has no sharding strategy under FSDP2.
+    Fused, because the step is bound by memory: on one CPU thread AdamW takes a fifth of the
+    default's time. Only a fused SGD has no sharding strategy under FSDP2.
     """
     settings = spec.training
     groups = param_groups_weight_decay(model, settings.weight_decay)
