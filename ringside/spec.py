@@ -76,6 +76,15 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     layout, which is not the same as 25. `local_sgd_steps` averages weights every so many optimizer
     steps instead of gradients in each (Stich 2018, arXiv:1805.09767). `power_sgd_*`: rank and first
     compressed step of Vogels et al. 2019, arXiv:1905.13727.
+
+    `compile_mode` reduce-overhead replays CUDA graphs, for steps bound by launches. `decoder` auto
+    decodes JPEG on the GPU where it can. `min_crop_area` is the smallest share of a picture that a
+    training crop keeps. `mixup` and `cutmix` are the alpha of their Beta distributions (Zhang et
+    al. 2018, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899), 0 is off. `pos_weight_cap`
+    weighs a label's positives by negatives / positives, at most this much. `ema_decay` keeps an
+    exponential average of the weights beside them. `best_by` names the score that makes a
+    checkpoint the best. `early_stop_epochs` ends a run after so many epochs without a better one.
+    `timeout_s` is how long a rank may keep the others waiting.
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
@@ -89,6 +98,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     accumulation_steps: PositiveInt = 1
     channels_last: bool | None = None
     compile: bool = False
+    compile_mode: Literal["default", "reduce-overhead"] = "default"
     comm_hook: Literal["no", "fp16", "bf16", "power_sgd"] = "no"
     power_sgd_rank: PositiveInt = 4
     power_sgd_start_step: Annotated[int, Meta(ge=2)] = 10
@@ -98,7 +108,22 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     local_sgd_steps: PositiveInt | None = None
     reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
     num_workers: Annotated[int, Meta(ge=0, le=256)] | None = None
+    decoder: Literal["auto", "cpu", "gpu"] = "auto"
+    min_crop_area: Annotated[float, Meta(gt=0, le=1)] = 0.7
+    color_jitter: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    mixup: NonNegative = 0.0
+    cutmix: NonNegative = 0.0
+    label_smoothing: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    pos_weight_cap: PositiveFloat | None = None
     pretrained: bool = False
+    freeze: Literal["no", "backbone"] = "no"
+    sync_batchnorm: bool = False
+    ema_decay: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    best_by: Literal["auc_macro", "f1_macro", "map_macro", "accuracy", "val_loss"] = "auc_macro"
+    save_every_steps: PositiveInt | None = None
+    early_stop_epochs: PositiveInt | None = None
+    trackers: tuple[str, ...] = ()
+    timeout_s: Annotated[int, Meta(ge=5, le=86_400)] = 600
 
 
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
