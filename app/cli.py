@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,7 +33,15 @@ app.add_typer(presets_app, name="presets")
 app.add_typer(data_app, name="data")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Between the labels of a cell: ; | , newline, or none: one a cell [detected]."
+    ),
+]
 RunId = Annotated[str, typer.Argument(help="A run's id, its two words, or `last`.")]
+ModelId = Annotated[str, typer.Argument(help="A run, or the path of an exported folder.")]
+Checkpoint = Annotated[Literal["best", "last"], typer.Option(help="Which one of a run.")]
 
 
 @app.command()
@@ -50,8 +58,13 @@ def run(  # noqa: PLR0913
         int | None, typer.Option(help="Number of processes [one per GPU, or 2 on a CPU].")
     ] = None,
     image_size: Annotated[int | None, typer.Option(help="Side in pixels.")] = None,
+    separator: Separator = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of weights, order and augmentation.")
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(help="Begin with the weights of a .safetensors or .pth file, or of a run."),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE changes a preset's setting.")
@@ -73,8 +86,8 @@ def run(  # noqa: PLR0913
 
     request = RunRequest(
         preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
-        image_size=image_size, seed=seed, overrides=parse_overrides(set_ or []),
-        keep_global_batch=keep_global_batch,
+        image_size=image_size, separator=separator, seed=seed, weights=weights,
+        overrides=parse_overrides(set_ or []), keep_global_batch=keep_global_batch,
     )  # fmt: skip
     if dry_run:
         running.show_plan(request)
@@ -117,11 +130,17 @@ def list_(
 
 
 @app.command()
-def show(run_id: RunId = "last", as_json: Json = False) -> None:
+def show(
+    run_id: RunId = "last",
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Also the scores of every class.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Everything known of one run."""
     from app.commands import reading
 
-    reading.show(run_id, as_json=as_json)
+    reading.show(run_id, as_json=as_json, classes=classes)
 
 
 @app.command()
@@ -148,6 +167,44 @@ def compare(
     from app.commands import reading
 
     reading.compare(run_ids, as_json=as_json)
+
+
+@app.command()
+def export(
+    run_id: ModelId = "last",
+    kind: Annotated[
+        Literal["torch", "onnx"], typer.Option("--format", help="Of the program in the folder.")
+    ] = "torch",
+    checkpoint: Checkpoint = "best",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to make [the run's words and the format].")
+    ] = None,
+) -> None:
+    """Write a folder with weights, a program, classes and thresholds, for use elsewhere."""
+    from app.commands import models
+
+    raise typer.Exit(models.export(run_id, kind=kind, checkpoint=checkpoint, out=out))
+
+
+@app.command()
+def label(
+    run_id: ModelId,
+    images: Annotated[list[str], typer.Argument(help="Picture files.")],
+    checkpoint: Checkpoint = "best",
+    top: Annotated[int | None, typer.Option(help="At most so many labels a picture.")] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(help="Least probability of a label [0.5], or `tuned` for each class's own."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Label pictures with a trained model; exit code 1 when one of them cannot be used."""
+    from app.commands import models
+
+    code = models.label(
+        run_id, images, checkpoint=checkpoint, top=top, threshold=threshold, as_json=as_json
+    )
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -256,6 +313,7 @@ def data_make(
 def data_check(
     path: Annotated[str, typer.Argument(help="What --data takes: a folder, a table, a source.")],
     as_json: Json = False,
+    separator: Separator = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that decode [one per core].")
     ] = None,
@@ -263,7 +321,36 @@ def data_check(
     """Decode every image and report bad files, rows and classes; exit code 1 for bad files."""
     from app.commands import checking
 
-    raise typer.Exit(checking.check(path, as_json=as_json, workers=workers))
+    raise typer.Exit(checking.check(path, as_json=as_json, separator=separator, workers=workers))
+
+
+@data_app.command("prepare")
+def data_prepare(  # noqa: PLR0913
+    path: Annotated[str, typer.Argument(help="What --data takes: a folder, a table, a source.")],
+    out: Annotated[Path | None, typer.Option(help="Folder to make [in your cache].")] = None,
+    format_: Annotated[
+        str, typer.Option("--format", help="jpeg, or raw: squares that need no decoding.")
+    ] = "jpeg",
+    short_side: Annotated[int, typer.Option(help="Pixels; smaller pictures stay.")] = 256,
+    quality: Annotated[int, typer.Option(help="Of JPEG, 1 to 95.")] = 90,
+    separator: Separator = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Check every file first and leave bad ones out.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Say the size and do not ask.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that decode [one per core].")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a copy in smaller pictures that trains faster, as a folder for --data."""
+    from app.commands import preparing
+
+    request = preparing.Request(
+        data=path, out=out, recipe=preparing.recipe_of(format_, short_side, quality),
+        separator=separator, skip_bad=skip_bad, yes=yes, workers=workers, as_json=as_json,
+    )  # fmt: skip
+    raise typer.Exit(preparing.run(request))
 
 
 def main(argv: list[str] | None = None) -> None:

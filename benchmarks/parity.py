@@ -2,9 +2,10 @@
 
     python benchmarks/parity.py
 
-Prints a Markdown table: samples evaluated, images trained, AUC, F1, the last learning rate and the
-optimizer steps. Rows of one preset must agree in all counts and in the learning rate; scores differ
-only by what BatchNorm sees in each device's share of the batch.
+Prints a Markdown table: samples evaluated, images trained, optimizer steps, collectives per step,
+the last learning rate, AUC and F1. Rows of one preset must agree in all counts but that of the
+collectives, and in the learning rate; scores differ only by what BatchNorm sees in each device's
+share of the batch.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ def main() -> int:
     hardware = read_hardware()
     # More processes than cores are allowed here: nothing is timed.
     roomy = msgspec.structs.replace(hardware, num_cores=max(hardware.num_cores, max(COUNTS)))
-    print("| preset | processes | evaluated | trained | steps | last rate | AUC | F1 macro |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    print(
+        "| preset | processes | evaluated | trained | steps | collectives a step | last rate |"
+        " AUC | F1 macro |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     agrees = True
     for preset in PRESETS:
         counts = (1,) if preset == "single" else COUNTS
@@ -77,8 +81,9 @@ def line(record: RunRecord) -> str:
     assert spec is not None
     cells = [
         spec.preset, spec.num_processes, row.num_evaluated,
-        sum(epoch.num_samples for epoch in record.epochs), last.step, f"{last.learning_rate:.3e}",
-        f"{row.auc_macro:.4f}", f"{row.f1_macro:.4f}",
+        sum(epoch.num_samples for epoch in record.epochs), last.step,
+        "–" if row.collectives_per_step is None else f"{row.collectives_per_step:g}",
+        f"{last.learning_rate:.3e}", f"{row.auc_macro:.4f}", f"{row.f1_macro:.4f}",
     ]  # fmt: skip
     return f"| {' | '.join(str(cell) for cell in cells)} |"
 

@@ -26,7 +26,8 @@ Scaling = Literal["weak", "strong"]
 BASELINE = "single"
 DISTRIBUTED_SETTINGS = (
     "accumulation_steps", "comm_hook", "power_sgd_rank", "power_sgd_start_step", "reduce_dtype",
-    "gradient_as_bucket_view", "static_graph", "bucket_cap_mb", "local_sgd_steps",
+    "gradient_as_bucket_view", "static_graph", "sync_batchnorm", "bucket_cap_mb",
+    "local_sgd_steps", "parallelism", "pipeline_micro_batches",
 )  # fmt: skip
 
 
@@ -34,7 +35,7 @@ class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
     """A speed-up, or the reason why there is none.
 
     weak: equal images per device and micro-step; strong: equal images per optimizer step.
-    `efficiency_ratio` is the speed-up divided by the number of processes.
+    `efficiency_ratio` is the speed-up divided by the number of devices.
     """
 
     value: float | None = None
@@ -57,6 +58,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     preset: str
     state: str
     num_processes: int
+    num_devices: int | None = None
     global_batch: int
     mixed_precision: str
     epoch_time_s: float | None
@@ -82,11 +84,18 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def baseline_of(spec: RunSpec) -> RunSpec:
-    """The run to measure first: one device, the same images per device, everything else equal."""
+    """The run to measure first: one device, the same images per device, everything else equal.
+
+    The stages of a pipeline share the work of each step, and BatchNorm sees one micro-batch at a
+    time: one device does the same step by accumulating as many micro-batches.
+    """
     plain = TrainingSettings()
+    micro_steps = spec.num_micro_steps if spec.strategy == "model_parallel" else 1
     # Settings that only several devices have: at their defaults on one.
     training = msgspec.structs.replace(
-        spec.training, **{name: getattr(plain, name) for name in DISTRIBUTED_SETTINGS}
+        spec.training,
+        **{name: getattr(plain, name) for name in DISTRIBUTED_SETTINGS}
+        | {"accumulation_steps": micro_steps},
     )
     accelerate = AccelerateSettings(
         distributed_type="NO",
@@ -100,7 +109,8 @@ def baseline_of(spec: RunSpec) -> RunSpec:
         training=training,
         environment={},
         num_processes=1,
-        global_batch=spec.micro_batch,
+        global_batch=spec.micro_batch * micro_steps,
+        keeps_global_batch=spec.keeps_global_batch or micro_steps > 1,
         gpu_ids=spec.gpu_ids[:1],
         request_id=None,
     )
@@ -128,11 +138,13 @@ def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
         and wanted.training.compile == baseline.training.compile
         and wanted.channels_last == baseline.channels_last
         and wanted.training.num_workers == baseline.training.num_workers
-        and baseline.training.accumulation_steps == 1
+        and baseline.training.accumulation_steps == wanted.training.accumulation_steps
         and wanted.seed == baseline.seed
     )
     if not same:
         return None
+    if spec.strategy == "model_parallel":
+        return "strong" if baseline.global_batch == spec.global_batch else None
     if baseline.micro_batch == spec.micro_batch:
         return "weak"
     return "strong" if baseline.global_batch == spec.global_batch else None
@@ -182,7 +194,7 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
     return SpeedUp(
         value=value,
         scaling=scaling,
-        efficiency_ratio=value / record.spec.num_processes,
+        efficiency_ratio=value / record.spec.num_devices,
         samples_per_s=rate,
         baseline_id=baseline.id,
         baseline_samples_per_s=base_rate,
@@ -220,6 +232,7 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
         preset=spec.preset,
         state=record.state,
         num_processes=spec.num_processes,
+        num_devices=spec.num_devices,
         global_batch=spec.global_batch,
         mixed_precision=spec.accelerate.mixed_precision,
         epoch_time_s=_steady_epoch_time(record),
@@ -233,7 +246,7 @@ def _compared(root: Path, record: RunRecord, first: RunRecord) -> ComparedRun:
         auc_interval=intervals.get("auc_macro"),
         f1_interval=intervals.get("f1_macro"),
         total_time_s=total,
-        device_hours=total * spec.num_processes / 3600 if total is not None else None,
+        device_hours=total * spec.num_devices / 3600 if total is not None else None,
         not_comparable=tuple(reasons),
     )
 

@@ -39,7 +39,12 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
     synthetic: bool = False
     steps_per_epoch: int
     learning_rate: float
+    num_left_out: int | None = None
     resumed_from: str | None = None
+    num_workers: int | None = None
+    decoder: str | None = None
+    decode_rate_cpu: float | None = None
+    decode_rate_gpu: float | None = None
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
@@ -88,6 +93,8 @@ class EpochTrained(Event, frozen=True, kw_only=True, tag="epoch_trained"):
     grad_norm: float | None = None
     epoch_time_s_min: float
     data_ratio: float | None = None
+    collectives_per_step: float | None = None
+    skipped_steps: int | None = None
     non_finite: tuple[str, ...] = ()
 
 
@@ -106,6 +113,8 @@ class Evaluated(Event, frozen=True, kw_only=True, tag="evaluated"):
     f1_micro: float | None
     map_macro: float | None
     accuracy: float | None = None
+    hamming_loss: float | None = None
+    f1_macro_tuned: float | None = None
     threshold: float = 0.5
     non_finite: tuple[str, ...] = ()
 

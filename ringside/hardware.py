@@ -18,13 +18,17 @@ PACKAGES = ("torch", "torchvision", "accelerate", "timm", "gradio")
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
-    """One GPU by physical index (PCI bus order, as `nvidia-smi` counts)."""
+    """One GPU by physical index (PCI bus order, as `nvidia-smi` counts).
+
+    `compute_capability` is NVIDIA's (major, minor), such as (9, 0) of an H200.
+    """
 
     index: int
     name: str
     uuid: str
     memory_total_bytes: int
     memory_used_bytes: int
+    compute_capability: tuple[int, int] | None = None
 
 
 class Hardware(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +139,19 @@ def _read_gpu(index: int) -> Gpu:
         uuid=pynvml.nvmlDeviceGetUUID(handle),
         memory_total_bytes=int(memory.total),
         memory_used_bytes=int(memory.used),
+        compute_capability=_read_capability(handle),
     )
+
+
+def _read_capability(handle: object) -> tuple[int, int] | None:
+    """What a GPU's cores can do; None where the driver cannot say."""
+    import pynvml
+
+    try:
+        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(handle)
+    except pynvml.NVMLError:
+        return None
+    return int(major), int(minor)
 
 
 def _visible(gpus: list[Gpu], mask: str | None) -> list[Gpu]:

@@ -172,8 +172,10 @@ class Library:
         raise PresetError(f"There is no preset {name!r}. {nearest(name, self.presets)}")
 
 
-def _place(preset: Preset) -> tuple[int, str]:
-    return list(STRATEGY_OF_TYPE).index(preset.file.accelerate.distributed_type), preset.name
+def _place(preset: Preset) -> tuple[int, bool, str]:
+    file = preset.file
+    order = list(STRATEGY_OF_TYPE).index(file.accelerate.distributed_type)
+    return order, file.training.parallelism != "no", preset.name
 
 
 def import_preset(path: Path, *, name: str | None = None) -> Preset:

@@ -21,6 +21,9 @@ FinalState = Literal["completed", "stopped", "failed", "lost"]
 
 WRITE_PAUSES_S = (1.0, 2.0, 4.0)
 
+CONSEQUENCES = frozenset({"timeout", "lost_connection"})
+"""What happens to a rank because of another one; never the first cause."""
+
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Who answers for a run: its supervisor, or rank 0 of a run started in a terminal.
@@ -37,11 +40,39 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
 
 
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkpoint to go on from: its folder, and the `step` steps that are done by then.
+
+    `path` is relative to the run directory, or absolute when it is the one the run began with.
+    """
+
+    path: str
+    epoch: int
+    step: int
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a run failed, with the evidence; None stands for what nobody could tell.
+
+    `rank` failed first and `cause` says in one word how; `where` says in a sentence where it
+    stood. `last_collective` is the last one that a rank came to. `evidence` names files of the run
+    directory: tracebacks, stacks, torch's record of collectives. `advice` is what to do next.
+    """
+
+    rank: int | None = None
+    cause: str = "error"
+    where: str | None = None
+    last_collective: str | None = None
+    checkpoint: Standing | None = None
+    advice: str | None = None
+    evidence: tuple[str, ...] = ()
+
+
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The final state of a run; `reason` is one sentence, times are in seconds since 1970.
 
     `return_code` is the launcher's (negative: ended by that signal); `signal` names the signal
-    that ended the launcher or the first rank.
+    that ended the launcher or the first rank. `failure` is there when the state is failed.
     """
 
     format: int = FORMAT
@@ -51,12 +82,14 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     started: float
     finished: float
+    failure: Failure | None = None
 
 
 class RankError(msgspec.Struct, frozen=True, kw_only=True):
     """`ranks/rankN.error.json`, written by the rank that failed; `t` in seconds since 1970.
 
     `user_error` marks what a person can mend; the sentence is then shown without a traceback.
+    `cause` is one word for the kind of failure, `last_collective` what NCCL did last.
     """
 
     rank: int
@@ -64,6 +97,13 @@ class RankError(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     traceback: str | None = None
     user_error: bool = False
+    cause: str = "error"
+    last_collective: str | None = None
+
+    @property
+    def is_consequence(self) -> bool:
+        """Whether this rank only tells of another one that has gone or does not come."""
+        return self.cause in CONSEQUENCES
 
 
 def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None = None) -> Owner:
@@ -120,6 +160,7 @@ def write_exit(
     return_code: int | None = None,
     signal: str | None = None,
     finished: float | None = None,
+    failure: Failure | None = None,
 ) -> ExitRecord:
     """Close the books of a run; it began when its owner took it, and ends now unless told.
 
@@ -134,6 +175,7 @@ def write_exit(
         signal=signal,
         started=owner.started if owner else finished,
         finished=finished,
+        failure=failure,
     )
     _write_patiently(run, record)
     return record
@@ -148,10 +190,20 @@ def read_exit(run: RunDir) -> ExitRecord | None:
 
 
 def rank_errors(run: RunDir) -> list[RankError]:
-    """What the ranks say about their end, the earliest first."""
+    """What the ranks say about their end: causes before consequences, the earliest first."""
     files = iter_files(run.ranks, "rank*.error.json")
     errors = [error for path in files if (error := run.read(path, RankError))]
-    return sorted(errors, key=lambda error: error.t)
+    return sorted(errors, key=lambda error: (error.is_consequence, error.t))
+
+
+def first_failure(errors: list[RankError], ended: ExitRecord | None) -> RankError | None:
+    """The word of the rank that failed first; of one that could not speak, the exit record's."""
+    found = ended.failure if ended else None
+    if ended is None or found is None or found.rank is None:
+        return errors[0] if errors else None
+    own = (error for error in errors if (error.rank, error.cause) == (found.rank, found.cause))
+    silent = RankError(rank=found.rank, t=ended.finished, sentence=ended.reason, cause=found.cause)
+    return next(own, silent)
 
 
 def _write_patiently(run: RunDir, record: ExitRecord) -> None:

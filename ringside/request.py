@@ -12,21 +12,27 @@ from typing import Any
 import msgspec
 
 from ringside import yaml_text
+from ringside.checkpoints import find_model
 from ringside.data import parse_data
+from ringside.data.enough import refuse_too_few
 from ringside.errors import SpecError, nearest
-from ringside.hardware import Hardware
+from ringside.hardware import Gpu, Hardware
 from ringside.models import check_model
 from ringside.presets import Library, Preset, PresetFile
-from ringside.rundir import RunDir
+from ringside.rundir import RunDir, runs_root
 from ringside.spec import (
     AccelerateSettings,
     Device,
     FsdpConfig,
     RunSpec,
     TrainingSettings,
+    batch_parts,
     refuse_uneven,
 )
+from ringside.trackers import check_trackers
 
+BF16_SINCE = (8, 0)
+WEIGHT_SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".tar")
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
 MAX_BATCH = 2**20
 MAX_EPOCHS = 100_000  # as in RunSpec
@@ -37,7 +43,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What a person may say about a run; None means: take the default.
 
     `batch` counts images per step over all devices. An accumulation preset multiplies it by its
-    number of micro-steps, unless `keep_global_batch` pins it.
+    number of micro-steps, unless `keep_global_batch` pins it. `weights` names a file, a checkpoint
+    folder or a run.
     """
 
     preset: str
@@ -48,7 +55,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     keep_global_batch: bool = False
     processes: int | None = None
     image_size: int | None = None
+    separator: str | None = None
     seed: int | None = None
+    weights: str | None = None
     overrides: dict[str, str] = {}
     request_id: str | None = None
 
@@ -57,15 +66,20 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     """The RunSpec for this machine; else SpecError, PresetError or DataError in a sentence."""
     preset = (library or Library()).get(request.preset)
     file = _with_overrides(preset, request.overrides)
+    check_trackers(file.training.trackers)
     device = _device(preset, file, hardware)
     threads = 1
-    processes, processes_from = _processes(request, file.accelerate, hardware, threads)
-    batch, batch_from = _global_batch(request, file.training, device, processes)
-    data = parse_data(request.data, image_size=request.image_size)
+    devices, processes_from = _devices(request, file, hardware, threads)
+    processes = 1 if file.training.parallelism == "data_parallel" else devices
+    batch, batch_from = _global_batch(request, file.training, device, devices)
+    data = parse_data(request.data, image_size=request.image_size, separator=request.separator)
     sources = _sources(preset, request)
     sources |= {"num_processes": processes_from, "global_batch": batch_from}
     sources["accelerate.num_processes"] = processes_from
-    return RunSpec(
+    if data.separator:
+        sources["data.separator"] = "flag"
+    _refuse_emulated_bf16(file.accelerate.mixed_precision, hardware.gpus[:devices])
+    spec = RunSpec(
         preset=preset.name,
         accelerate=msgspec.structs.replace(file.accelerate, num_processes=processes),
         training=file.training,
@@ -77,12 +91,15 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         keeps_global_batch=request.keep_global_batch,
         num_processes=processes,
         device=device,
-        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:processes]),
+        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:devices]),
         threads_per_device=threads,
         seed=_seed(request),
+        weights=_weights(request.weights),
         sources=sources,
         request_id=request.request_id,
     )
+    refuse_too_few(spec)
+    return spec
 
 
 def continue_run(
@@ -104,15 +121,17 @@ def continue_run(
         raise SpecError(
             f"{run.name} has trained all of its {total} epochs; ask for more with --epochs."
         )
-    count = spec.num_processes
+    count = spec.num_devices
     if processes is not None and processes != count:
         request = RunRequest(preset=spec.preset, processes=processes)
-        count, _ = _processes(request, spec.accelerate, hardware, spec.threads_per_device)
+        count, _ = _devices(request, spec, hardware, spec.threads_per_device)
+    _refuse_emulated_bf16(spec.accelerate.mixed_precision, hardware.gpus[:count])
+    one = spec.strategy == "data_parallel"
     return msgspec.structs.replace(
         spec,
         epochs=total,
-        num_processes=count,
-        accelerate=msgspec.structs.replace(spec.accelerate, num_processes=count),
+        num_processes=1 if one else count,
+        accelerate=msgspec.structs.replace(spec.accelerate, num_processes=1 if one else count),
         gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:count]),
         resume_from=str(folder),
         request_id=None,
@@ -151,11 +170,57 @@ def _device(preset: Preset, file: PresetFile, hardware: Hardware) -> Device:
     return device
 
 
+def _refuse_emulated_bf16(precision: str, gpus: tuple[Gpu, ...]) -> None:
+    """torch calls bf16 supported on a V100 too, where each operation is emulated in fp32."""
+    for gpu in gpus:
+        if precision == "bf16" and gpu.compute_capability and gpu.compute_capability < BF16_SINCE:
+            major, minor = gpu.compute_capability
+            raise SpecError(
+                f"bf16 needs GPUs of compute capability {BF16_SINCE[0]}.{BF16_SINCE[1]} or later, "
+                f"and GPU {gpu.index} ({gpu.name}) has {major}.{minor}, where it is only emulated "
+                "and slow; use fp16 instead: an fp16 preset or --set mixed_precision=fp16."
+            )
+
+
+def _weights(text: str | None) -> str | None:
+    """The absolute path of a file, or of a checkpoint folder that is given or a run's best."""
+    if text is None:
+        return None
+    path = Path(text).expanduser().absolute()
+    if path.is_file():
+        if path.suffix not in WEIGHT_SUFFIXES:
+            raise SpecError(
+                f"The weights {text} are neither a .safetensors nor a .pth file; convert them or "
+                "rename a file that torch.save wrote to .pth."
+            )
+        return str(path)
+    if path.suffix in WEIGHT_SUFFIXES:
+        raise SpecError(f"There is no file {text} to take weights from.")
+    return str(find_model(runs_root(), text, "best"))
+
+
 def _seed(request: RunRequest) -> int:
     seed = request.seed or 0
     if not 0 <= seed <= MAX_SEED:
         raise SpecError(f"The seed must be between 0 and {MAX_SEED}, not {seed}.")
     return seed
+
+
+def _devices(
+    request: RunRequest, settings: PresetFile | RunSpec, hardware: Hardware, threads: int
+) -> tuple[int, str]:
+    """How many devices train, and where the number came from: one a process.
+
+    nn.DataParallel has one process for all GPUs, so a count of 1 says nothing about them: it takes
+    all, and a larger one takes so many.
+    """
+    if settings.training.parallelism != "data_parallel":
+        return _processes(request, settings.accelerate, hardware, threads)
+    asked = request.processes if request.processes != 1 else None
+    count = asked or max(1, len(hardware.gpus))
+    request = msgspec.structs.replace(request, processes=count)
+    count, source = _processes(request, settings.accelerate, hardware, threads)
+    return count, source if asked else "machine"
 
 
 def _processes(
@@ -179,15 +244,16 @@ def _processes(
 
 
 def _global_batch(
-    request: RunRequest, training: TrainingSettings, device: Device, processes: int
+    request: RunRequest, training: TrainingSettings, device: Device, devices: int
 ) -> tuple[int, str]:
     asked = _at_least_one("batch", request.batch)
     if asked is not None and asked > MAX_BATCH:
         raise SpecError(f"A batch of {asked} is beyond {MAX_BATCH}; choose a smaller one.")
-    batch = asked or DEFAULT_MICRO_BATCH[device] * processes
+    batch = asked or DEFAULT_MICRO_BATCH[device] * devices
     k = training.accumulation_steps
     # Checked before the batch grows, so that the values offered are values of `batch`.
-    refuse_uneven(batch, processes, k if request.keep_global_batch else 1)
+    parts, part = batch_parts(training, devices)
+    refuse_uneven(batch, parts, k if request.keep_global_batch else 1, part)
     if not request.keep_global_batch:
         batch *= k
     if batch > MAX_BATCH:
@@ -254,7 +320,7 @@ def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
             given = any(k == key or k.startswith(f"{key}.") for k in preset.given)
             table[key] = "flag" if key in changed else "preset" if given else "default"
     defaults = RunRequest(preset=preset.name)
-    for name in ("data", "model", "epochs", "seed", "image_size"):
+    for name in ("data", "model", "epochs", "seed", "image_size", "weights"):
         key = "data.image_size" if name == "image_size" else name
         table[key] = "default" if getattr(request, name) == getattr(defaults, name) else "flag"
     return table | dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")

@@ -15,7 +15,7 @@ import msgspec
 
 from ringside import events as ev
 from ringside.errors import RunDirError
-from ringside.records import ExitRecord, Owner, RankError, is_gone, rank_errors
+from ringside.records import ExitRecord, Owner, RankError, first_failure, is_gone, rank_errors
 from ringside.rundir import AnyFormat, RunDir, check_format, list_run_dirs, read_new_lines
 from ringside.spec import FORMAT, Observed, RunSpec
 
@@ -32,6 +32,8 @@ class EpochRow(msgspec.Struct, kw_only=True):
     num_samples: int
     train_loss: float | None
     data_ratio: float | None = None
+    collectives_per_step: float | None = None
+    skipped_steps: int | None = None
     val_loss: float | None = None
     auc_macro: float | None = None
     num_auc_classes: int | None = None
@@ -39,6 +41,8 @@ class EpochRow(msgspec.Struct, kw_only=True):
     f1_micro: float | None = None
     map_macro: float | None = None
     accuracy: float | None = None
+    hamming_loss: float | None = None
+    f1_macro_tuned: float | None = None
     num_evaluated: int | None = None
     undefined_classes: tuple[str, ...] = ()
 
@@ -148,7 +152,7 @@ class RunReader:
                 # The trainer may have written its last lines after our read and before its exit.
                 self._read_events()
                 record.finished_t = record.exit.finished
-        record.failure = next(iter(rank_errors(self.run)), record.failure)
+        record.failure = first_failure(rank_errors(self.run), record.exit) or record.failure
 
     def _state(self) -> State:
         record = self.record
@@ -195,6 +199,8 @@ def _trained(record: RunRecord, event: Any) -> None:
             num_samples=event.num_samples,
             train_loss=event.train_loss,
             data_ratio=event.data_ratio,
+            collectives_per_step=event.collectives_per_step,
+            skipped_steps=event.skipped_steps,
         )
     )
 
@@ -205,7 +211,7 @@ def _evaluated(record: RunRecord, event: Any) -> None:
         return
     for name in (
         "val_loss", "auc_macro", "num_auc_classes", "f1_macro", "f1_micro", "map_macro",
-        "accuracy", "num_evaluated", "undefined_classes",
+        "accuracy", "hamming_loss", "f1_macro_tuned", "num_evaluated", "undefined_classes",
     ):  # fmt: skip
         setattr(row, name, getattr(event, name))
 

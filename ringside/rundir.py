@@ -79,6 +79,8 @@ class RunDir:
     supervisor_log = property(lambda self: self.path / "supervisor.log")
     classes = property(lambda self: self.path / "classes.json")
     predictions = property(lambda self: self.path / "predictions.npz")
+    class_scores = property(lambda self: self.path / "scores" / "classes.json")
+    trackers = property(lambda self: self.path / "trackers")
     console = property(lambda self: self.path / "console.log")
     logs = property(lambda self: self.path / "logs")
     ranks = property(lambda self: self.path / "ranks")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringside.spec import RunSpec
+from ringside.spec import RunSpec, batch_parts
 from ringside.words import DEFAULT, say
 
 
@@ -21,7 +21,7 @@ def plan_sentence(spec: RunSpec, language: str = DEFAULT) -> str:
         precision=say(f"precision.{spec.accelerate.mixed_precision}", language) + extras,
         global_batch=spec.global_batch,
         micro_batch=spec.micro_batch,
-        num_processes=n,
+        parts=batch_parts(spec.training, spec.num_devices)[0],
         accumulation=spec.training.accumulation_steps,
     )
 
@@ -47,6 +47,9 @@ def plan_notes(spec: RunSpec, language: str = DEFAULT) -> list[str]:
     elif k > 1:
         old, new = spec.global_batch // k, spec.global_batch
         notes.append(say("plan.batch_grew", language, old=old, new=new, k=k))
+    begins_fresh = not settings.pretrained and spec.weights is None and spec.resume_from is None
+    if settings.freeze == "backbone" and begins_fresh:
+        notes.append(say("plan.frozen_fresh", language))
     return notes
 
 

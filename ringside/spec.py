@@ -18,7 +18,8 @@ FORMAT = 1
 
 Device = Literal["cuda", "cpu"]
 Precision = Literal["no", "fp16", "bf16"]
-Strategy = Literal["single", "ddp", "local_sgd", "fsdp"]
+Strategy = Literal["single", "data_parallel", "ddp", "local_sgd", "model_parallel", "fsdp"]
+Separator = Literal["\n", ";", "|", ",", "none"]
 
 PositiveInt = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
@@ -75,7 +76,9 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     `channels_last` None means: wherever the strategy allows it. `bucket_cap_mb` None is torch's own
     layout, which is not the same as 25. `local_sgd_steps` averages weights every so many optimizer
     steps instead of gradients in each (Stich 2018, arXiv:1805.09767). `power_sgd_*`: rank and first
-    compressed step of Vogels et al. 2019, arXiv:1905.13727.
+    compressed step of Vogels et al. 2019, arXiv:1905.13727. `parallelism` data_parallel is one
+    process with nn.DataParallel over several GPUs; pipeline cuts the model into one stage a process
+    and each batch into `pipeline_micro_batches` (GPipe: Huang et al. 2019, arXiv:1811.06965).
 
     `compile_mode` reduce-overhead replays CUDA graphs, for steps bound by launches. `decoder` auto
     decodes JPEG on the GPU where it can. `min_crop_area` is the smallest share of a picture that a
@@ -106,6 +109,8 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     static_graph: bool = False
     bucket_cap_mb: PositiveInt | None = None
     local_sgd_steps: PositiveInt | None = None
+    parallelism: Literal["no", "data_parallel", "pipeline"] = "no"
+    pipeline_micro_batches: PositiveInt = 4
     reduce_dtype: Literal["fp32", "fp16", "bf16"] = "fp32"
     num_workers: Annotated[int, Meta(ge=0, le=256)] | None = None
     decoder: Literal["auto", "cpu", "gpu"] = "auto"
@@ -129,7 +134,10 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which images; `source` names a module of `ringside.data.sources`, `path` is absolute.
 
-    `skip` names files that a person chose to leave out, as the data check named them.
+    `repository` (owner/name) and `revision` (a commit hash) name a data set of the Hub, where
+    `profile` is its configuration. `skip` names files that a person chose to leave out, as the
+    data check named them. `separator` stands between the labels of a cell; "none" is one label
+    per cell, and None leaves it to what the cells look like.
     """
 
     source: str
@@ -137,23 +145,39 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     profile: str | None = None
     image_size: Annotated[int, Meta(ge=8, le=4096)] = 32
     skip: tuple[str, ...] = ()
+    separator: Separator | None = None
+    repository: str | None = None
+    revision: str | None = None
 
     @property
     def label(self) -> str:
-        """The short name a person typed: `emoji`, `products:ci`, or the folder's path."""
-        if self.source == "folder":
-            return self.path or "folder"
+        """The short name a person typed: `emoji`, `products:ci`, a folder's path, `hf:a/b`."""
+        if self.source in ("folder", "prepared"):
+            return self.path or self.source
+        if self.repository:
+            return f"hf:{self.repository}{f':{self.profile}' if self.profile else ''}"
         return f"{self.source}:{self.profile}" if self.profile else self.source
 
 
-def refuse_uneven(batch: int, num_processes: int, micro_steps: int = 1) -> None:
-    """SpecError with the two nearest legal values for a batch that cannot be split evenly."""
-    parts = num_processes * micro_steps
-    if batch % parts == 0:
+def batch_parts(training: TrainingSettings, num_devices: int) -> tuple[int, str]:
+    """What the images of a micro-step are divided over: how many, and the word for one of them."""
+    if training.parallelism == "pipeline":
+        return training.pipeline_micro_batches, "micro-batch"
+    return num_devices, "GPU" if training.parallelism == "data_parallel" else "process"
+
+
+def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "process") -> None:
+    """SpecError with the two nearest legal values for a batch that cannot be split evenly.
+
+    It is split over `parts` (each called a `part`) and again over `micro_steps`.
+    """
+    whole = parts * micro_steps
+    if batch % whole == 0:
         return
-    lower = batch // parts * parts
-    choices = f"{lower} or {lower + parts}" if lower else f"{parts}"
-    over = f"{num_processes} process{'es' if num_processes > 1 else ''}"
+    lower = batch // whole * whole
+    choices = f"{lower} or {lower + whole}" if lower else f"{whole}"
+    plural = "es" if part.endswith(("s", "ch")) else "s"
+    over = f"{parts} {part}{plural if parts > 1 else ''}"
     over += f" x {micro_steps} micro-steps" if micro_steps > 1 else ""
     raise SpecError(f"A batch of {batch} cannot be split over {over}; choose {choices}.")
 
@@ -163,7 +187,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `global_batch` counts images per optimizer step over all devices and micro-steps;
     `keeps_global_batch` tells that accumulation was asked not to multiply it.
-    `resume_from` is the absolute path of a checkpoint folder to continue from.
+    `resume_from` is the absolute path of a checkpoint folder to continue from. `weights` is that of
+    a file or a checkpoint folder whose weights training begins with.
     `sources` tells for every resolved value where it came from (preset, flag, default, machine).
     """
 
@@ -185,20 +210,23 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     sources: dict[str, str] = {}
     request_id: str | None = None
     resume_from: str | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
-        if self.strategy == "single" and self.num_processes != 1:
+        if self.accelerate.strategy == "single" and self.num_processes != 1:
             raise SpecError(
                 f"distributed_type NO starts one process, but num_processes is "
                 f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
             )
         self._refuse_idle_settings()
+        self._refuse_parallelism()
         if self.training.warmup_epochs >= self.epochs:
             raise SpecError(
                 f"warmup_epochs is {self.training.warmup_epochs:g} of {self.epochs} epochs, so the "
                 "learning rate would never be reached; choose less warm-up or more epochs."
             )
-        refuse_uneven(self.global_batch, self.num_processes, self.training.accumulation_steps)
+        parts, part = batch_parts(self.training, self.num_devices)
+        refuse_uneven(self.global_batch, parts, self.training.accumulation_steps, part)
 
     def _refuse_idle_settings(self) -> None:
         """A setting that this strategy would ignore is a mistake, not a wish."""
@@ -214,13 +242,59 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
             and strategy != "fsdp",
             "compile needs one device or DDP": training.compile
-            and strategy in ("fsdp", "local_sgd"),
+            and strategy not in ("single", "ddp"),
+            "compile_mode reduce-overhead needs compile": training.compile_mode != "default"
+            and not training.compile,
+            "ema_decay needs all weights in one place": training.ema_decay is not None
+            and strategy not in ("single", "data_parallel", "ddp"),
+            "sync_batchnorm needs DDP": training.sync_batchnorm and not_ddp,
             "channels_last weights cannot be sharded by FSDP": training.channels_last is True
             and strategy == "fsdp",
         }
         for reason, wrong in idle.items():
             if wrong:
                 raise SpecError(f"{reason}, and the strategy is {strategy}; leave the setting out.")
+        if training.sync_batchnorm and (self.device == "cpu" or self.num_processes == 1):
+            here = "a CPU" if self.device == "cpu" else "one GPU"
+            raise SpecError(
+                "sync_batchnorm needs several GPUs, because torch's SyncBatchNorm works through "
+                f"NCCL, and the run is on {here}; leave the setting out."
+            )
+        if training.pretrained and self.weights is not None:
+            raise SpecError(
+                f"pretrained and weights {self.weights} both say where weights come from; leave "
+                "one of them out."
+            )
+
+    def _refuse_parallelism(self) -> None:
+        """What nn.DataParallel and a pipeline need, and what they are not made for."""
+        training, strategy = self.training, self.strategy
+        if strategy not in ("data_parallel", "model_parallel"):
+            if training.parallelism == "no":
+                return
+            needs = {"data_parallel": "NO", "pipeline": "MULTI_GPU"}[training.parallelism]
+            raise SpecError(
+                f"parallelism {training.parallelism} needs distributed_type {needs}, not "
+                f"{self.accelerate.distributed_type}; choose the preset data_parallel or "
+                "model_parallel."
+            )
+        noun = "GPUs" if strategy == "data_parallel" else "devices"
+        if self.num_devices < 2:
+            raise SpecError(
+                f"{strategy} spreads the work over at least two {noun} and the run has "
+                f"{self.num_devices}; choose the preset single."
+            )
+        if strategy == "data_parallel":
+            return
+        unable = {
+            "mixed_precision fp16": self.accelerate.mixed_precision == "fp16",
+            "freeze": training.freeze != "no",
+            "mixup": training.mixup > 0,
+            "cutmix": training.cutmix > 0,
+        }
+        for name, wrong in unable.items():
+            if wrong:
+                raise SpecError(f"{name} does not work with {strategy}; leave it out or use ddp.")
 
     @property
     def channels_last(self) -> bool:
@@ -229,15 +303,44 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def strategy(self) -> Strategy:
-        """single, ddp, local_sgd or fsdp."""
+        """single, data_parallel, ddp, local_sgd, model_parallel or fsdp."""
         strategy = self.accelerate.strategy
+        parallelism = self.training.parallelism
+        if (strategy, parallelism) == ("single", "data_parallel"):
+            return "data_parallel"
+        if (strategy, parallelism) == ("ddp", "pipeline"):
+            return "model_parallel"
         local = strategy == "ddp" and self.training.local_sgd_steps is not None
         return "local_sgd" if local else strategy
 
     @property
+    def num_devices(self) -> int:
+        """Devices that train: the GPUs of data_parallel's process, else one for each process."""
+        return len(self.gpu_ids) if self.strategy == "data_parallel" else self.num_processes
+
+    @property
+    def num_readers(self) -> int:
+        """Processes that read images of their own; 1 where one of them reads for all devices."""
+        one_reads = self.strategy in ("data_parallel", "model_parallel")
+        return 1 if one_reads else self.num_processes
+
+    @property
+    def loader_batch(self) -> int:
+        """Images that a reading process takes at once, for all devices that it feeds."""
+        return self.global_batch // (self.num_readers * self.training.accumulation_steps)
+
+    @property
+    def num_micro_steps(self) -> int:
+        """Forward passes of one device for one optimizer step."""
+        in_pipeline = self.strategy == "model_parallel"
+        chunks = self.training.pipeline_micro_batches if in_pipeline else 1
+        return self.training.accumulation_steps * chunks
+
+    @property
     def micro_batch(self) -> int:
         """Images in one forward pass of one device."""
-        return self.global_batch // (self.num_processes * self.training.accumulation_steps)
+        copies = 1 if self.strategy == "model_parallel" else self.num_devices
+        return self.global_batch // (copies * self.num_micro_steps)
 
     @property
     def learning_rate(self) -> float:
@@ -251,7 +354,9 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     """What Accelerate, torch and the model really gave, read back inside the trainer.
 
     `mixed_precision` comes from the dtype of a tensor inside the forward pass;
-    `reduced_bytes_per_step` is what one rank hands to gradient reduction per optimizer step.
+    `reduced_bytes_per_step` is what one rank hands to gradient reduction per optimizer step;
+    `sent_bytes_per_step` is what crosses all borders of a pipeline's stages in one: activations and
+    their gradients. `stage_parameters` counts the parameters of each stage.
     """
 
     num_processes: int
@@ -261,8 +366,16 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     device_name: str
     num_parameters: int
+    num_trainable_parameters: int | None = None
+    freeze: str = "no"
+    sync_batchnorm: bool = False
+    ema_decay: float | None = None
     bucket_bytes: tuple[int, ...] = ()
     reduced_bytes_per_step: int | None = None
+    sent_bytes_per_step: int | None = None
+    stage_parameters: tuple[int, ...] = ()
+    pipeline_micro_batches: int | None = None
+    num_devices: int | None = None
     reduce_dtype: str | None = None
     comm_hook: str = "no"
     gradient_as_bucket_view: bool = False

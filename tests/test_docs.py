@@ -17,7 +17,7 @@ from ringside.hardware import Gpu, Hardware
 from ringside.identity import ProcessIdentity
 from ringside.launch.plan import LaunchPlan
 from ringside.presets import BUILT_IN, Library
-from ringside.records import ExitRecord, Owner, RankError
+from ringside.records import ExitRecord, Failure, Owner, RankError, Standing
 from ringside.rundir import RunDir
 from ringside.spec import (
     AccelerateSettings,
@@ -52,6 +52,8 @@ SECTION_OF: dict[type[msgspec.Struct], str] = {
     Owner: "The owner",
     ProcessIdentity: "The owner",
     ExitRecord: "The end",
+    Failure: "The end",
+    Standing: "The end",
     **{kind: f"`{kind.__struct_config__.tag}`" for kind in KINDS},
 }
 

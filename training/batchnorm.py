@@ -5,10 +5,16 @@ from __future__ import annotations
 import torch
 from torch import distributed, nn
 
+from training.freezing import held_layers
+
 
 def running_statistics(model: nn.Module) -> list[torch.Tensor]:
-    """All floating-point buffers (running means and variances), in module order."""
-    return [buffer for buffer in model.buffers() if buffer.is_floating_point()]
+    """All floating-point buffers that training changes (running means and variances), in order.
+
+    Those of a frozen backbone are the same everywhere, and a mean of equals may round.
+    """
+    held = {id(buffer) for layer in held_layers(model) for buffer in layer.buffers(recurse=False)}
+    return [b for b in model.buffers() if b.is_floating_point() and id(b) not in held]
 
 
 @torch.no_grad()

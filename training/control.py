@@ -8,7 +8,9 @@ view of the request files, its next K, and each rank's timings. No device collec
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import torch
 from torch import distributed
 
 from ringside.rundir import RunDir
+from training.progress_mark import ProgressMark
 
 REQUESTS = ("stop", "stop-after-epoch", "checkpoint")
 PULSE_S = 1.0
@@ -23,12 +26,20 @@ MAX_STEPS = 500
 
 
 class Control:
-    """The side group and the schedule of exchanges; `world` 1 needs no group."""
+    """The side group and the schedule of exchanges; `world` 1 needs no group.
 
-    def __init__(self, rank: int, world: int) -> None:
+    A rank that waits here for another one longer than `timeout_s` seconds raises an error. `mark`
+    tells where this rank is, and `came_on` is called after each exchange.
+    """
+
+    def __init__(self, rank: int, world: int, timeout_s: float = 600) -> None:
         self.rank, self.world = rank, world
         self.run: RunDir | None = None
-        self.group: Any = distributed.new_group(backend="gloo") if world > 1 else None
+        self.mark = ProgressMark(rank)
+        self.came_on: Callable[[], None] = lambda: None
+        self.group: Any = None
+        if world > 1:
+            self.group = distributed.new_group(backend="gloo", timeout=timedelta(seconds=timeout_s))
         self.granted: set[str] = set()
         self._steps_left = 1
         self._steps = 0
@@ -55,17 +66,20 @@ class Control:
     def gather(self, values: Sequence[float]) -> np.ndarray:
         """float64 [world, len(values)] with one row per rank."""
         row = torch.tensor(values, dtype=torch.float64)
-        if self.world == 1:
-            return row.unsqueeze(0).numpy()
         rows = [torch.empty_like(row) for _ in range(self.world)]
-        distributed.all_gather(rows, row, group=self.group)
+        with self._exchanging():
+            if self.world == 1:
+                rows = [row]
+            else:
+                distributed.all_gather(rows, row, group=self.group)
         return torch.stack(rows).numpy()
 
     def share(self, value: Any) -> Any:
         """Rank 0's picklable value on every rank."""
         box = [value]
         if self.world > 1:
-            distributed.broadcast_object_list(box, src=0, group=self.group)
+            with self._exchanging():
+                distributed.broadcast_object_list(box, src=0, group=self.group)
         return box[0]
 
     def collect(self, value: Any) -> list[Any] | None:
@@ -73,7 +87,8 @@ class Control:
         if self.world == 1:
             return [value]
         box = [None] * self.world if self.rank == 0 else None
-        distributed.gather_object(value, box, dst=0, group=self.group)
+        with self._exchanging():
+            distributed.gather_object(value, box, dst=0, group=self.group)
         return box
 
     def take(self, request: str) -> bool:
@@ -85,6 +100,15 @@ class Control:
             if self.run is not None and self.rank == 0:
                 (self.run.requests / "checkpoint.json").unlink(missing_ok=True)
         return True
+
+    @contextmanager
+    def _exchanging(self) -> Iterator[None]:
+        """Marks the exchange; one that fails stays marked, to tell where this rank waited."""
+        before = self.mark.activity
+        self.mark.enter("exchange")
+        yield
+        self.mark.enter(before)
+        self.came_on()
 
     def _outlook(self) -> tuple[float, float]:
         if self.rank != 0 or self.run is None:

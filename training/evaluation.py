@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from ringside.class_scores import EpochClasses
 from ringside.data import ImageData
 from ringside.errors import SetupError
 from ringside.events import Evaluated
 from ringside.predictions import Predictions
 from ringside.scores import score
-from training.batchnorm import average_statistics
 from training.control import Control
-from training.images import Batches, Images, make_loader
+from training.input import Feed
+from training.losses import make_loss
 from training.model import probabilities
 from training.order import evaluation_batches
 
@@ -25,25 +26,24 @@ BATCH = {"cpu": 32, "cuda": 256}
 class Evaluator:
     """Evaluates one rank's share of fixed batches and scores the gathered whole on rank 0."""
 
-    def __init__(self, engine: Any, data: ImageData, control: Control, num_workers: int) -> None:
+    def __init__(self, engine: Any, data: ImageData, control: Control, feed: Feed) -> None:
         self.engine, self.data, self.control = engine, data, control
         size = BATCH[engine.device.type]
-        mine = evaluation_batches(len(data.val), size, engine.rank, engine.world)
-        images = Images(data.val, engine.spec.data.image_size, seed=0, augment=False)
-        loader = make_loader(
-            images, mine, num_workers=num_workers, pin=engine.device.type == "cuda"
-        )
-        self.batches = Batches(loader, engine.device)
+        # A pipeline's stages pass on the same batches.
+        rank, world = (engine.rank, engine.world) if engine.pipeline is None else (0, 1)
+        mine = evaluation_batches(len(data.val), size, rank, world)
+        self.batches = feed.evaluation(mine)
         self.last: Predictions | None = None
-        self.num_rounds = len(evaluation_batches(len(data.val), size, 0, engine.world))
+        self.classes: EpochClasses | None = None
+        self.num_rounds = len(evaluation_batches(len(data.val), size, 0, world))
 
     def evaluate(self, epoch: int) -> Evaluated | None:
         """The scores on every rank; None when a stop was agreed on the way.
 
-        Rank 0 keeps the predictions behind them in `last`.
+        Rank 0 keeps the predictions behind them in `last` and the scores by class in `classes`.
         """
         begin = time.perf_counter()
-        average_statistics(self.engine.plain, self.engine.world)
+        self.engine.average_statistics()
         share = self._predict()
         if share is None:
             return None
@@ -64,8 +64,11 @@ class Evaluator:
         self.control.restart()
         self.engine.plain.eval()
         try:
-            for _ in range(self.num_rounds):
+            for number in range(self.num_rounds):
+                self.control.mark.batch = number + 1
+                self.control.mark.enter("data")
                 batch = next(batches, None)
+                self.control.mark.enter("evaluate")
                 if batch is not None:
                     images, _targets, index = batch
                     with self.engine.autocast():
@@ -78,9 +81,10 @@ class Evaluator:
                     if self.control.take("stop"):
                         return None
         finally:
-            self.engine.plain.train()
+            self.engine.train_mode()
         num_classes = len(self.data.classes)
-        if not indices:
+        passed_on = self.engine.pipeline is not None and not self.engine.pipeline.last
+        if not indices or passed_on:
             return np.empty(0, np.int64), np.empty((0, num_classes), np.float32)
         return torch.cat(indices).numpy(), torch.cat(logits).numpy()
 
@@ -100,7 +104,14 @@ class Evaluator:
         predicted = probabilities(logits, task).numpy()
         scores = score(predicted, targets, self.data.classes, task)
         self.last = Predictions(epoch, task, predicted, targets)
-        loss = self.engine.loss(logits, torch.from_numpy(targets).float())
+        self.classes = EpochClasses(
+            epoch=epoch,
+            task=task,
+            num_evaluated=scores.num_evaluated,
+            threshold=scores.threshold,
+            classes=tuple(scores.per_class),
+        )
+        loss = make_loss(task)(logits, torch.from_numpy(targets).float())
         return Evaluated(
             epoch=epoch,
             num_evaluated=scores.num_evaluated,
@@ -114,5 +125,7 @@ class Evaluator:
             f1_micro=scores.f1_micro,
             map_macro=scores.map_macro,
             accuracy=scores.accuracy,
+            hamming_loss=scores.hamming_loss,
+            f1_macro_tuned=scores.f1_macro_tuned,
             threshold=scores.threshold,
         )

@@ -2,43 +2,182 @@
 
 from __future__ import annotations
 
+import errno
+import re
+import sys
 import time
 import traceback
+from contextlib import suppress
+from typing import NamedTuple
 
+import msgspec
 import torch
 
-from ringside.errors import RingsideError
+from ringside.errors import DataError, RingsideError, RunDirError, SetupError
+from ringside.records import RankError
 from ringside.rundir import RunDir
+from training import flight
+from training.watchdog import NoProgressError
+
+MAX_TRACEBACK = 20_000
+
+
+class Kind(NamedTuple):
+    """A failure that is recognised by its type or its text; `sentence` None: its own words.
+
+    `{0}` in the sentence is the first group of the pattern.
+    """
+
+    cause: str
+    types: tuple[type[BaseException], ...]
+    pattern: str
+    sentence: str | None
+
+
+# The first that fits counts. Texts are those of torch 2.11 and 2.14, gloo and NCCL 2.27 to 2.29.
+KINDS = (
+    Kind(
+        "shared_memory",
+        (),
+        r"Bus error|out of shared memory|unable to (?:write to file|mmap).*/torch_",
+        "The shared memory (/dev/shm) of this machine or container is full; use fewer loader "
+        "workers (--set num_workers=1) or give the container more (--shm-size).",
+    ),
+    Kind(
+        "loader_worker",
+        (),
+        r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\) (?:is killed|exited)",
+        "A loader worker (pid {0}) was killed or ended by itself; often the machine ran out of "
+        "memory. Use fewer workers (--set num_workers=1) or none.",
+    ),
+    Kind(
+        "gpu_memory",
+        (torch.OutOfMemoryError,),
+        r"CUDA error: out of memory|CUDA out of memory|Cuda failure.*out of memory"
+        r"|CUBLAS_STATUS_ALLOC_FAILED",
+        "The GPU ran out of memory. Choose a smaller batch, a 16-bit preset, or accumulation "
+        "with the global batch kept.",
+    ),
+    Kind(
+        "memory",
+        (MemoryError,),
+        r"DefaultCPUAllocator|[Cc]annot allocate memory",
+        "The machine ran out of memory. Choose a smaller batch, smaller images or fewer loader "
+        "workers.",
+    ),
+    Kind(
+        "disk_full",
+        (),
+        r"No space left on device|Disk quota exceeded",
+        "The disk is full. Free some space in the runs folder.",
+    ),
+    Kind(
+        "port",
+        (),
+        r"EADDRINUSE|(?i:address already in use)",
+        "The port of the run is taken by another program; set main_process_port to 0, which takes "
+        "a free one.",
+    ),
+    Kind("timeout", (NoProgressError,), r"(No progress .*)", "{0}"),
+    Kind(
+        "timeout",
+        (),
+        r"Timed out waiting|timed out after|NCCL timeout|Socket Timeout|[Ww]ait timeout"
+        r"|Application timeout caused pair closure|collective operation timeout",
+        "Another rank did not come to a collective within timeout_s.",
+    ),
+    Kind(
+        "lost_connection",
+        (ConnectionError,),
+        r"Connection closed by peer|Connection reset by peer|Connection refused|Socket closed"
+        r"|Broken pipe|failed to recv|recvValue failed|sendBytes failed|remote process exited"
+        r"|ncclRemoteError|communicator was aborted",
+        "The connection to another rank was lost.",
+    ),
+    Kind("import", (ImportError,), r"$.", None),
+    Kind(
+        "setup",
+        (),
+        r"more than 1 value per channel",
+        "BatchNorm cannot train on one image per device and micro-step; choose a batch of at "
+        "least two images per device and micro-step.",
+    ),
+    Kind(
+        "left",
+        (SystemExit,),
+        r"$.",
+        "The rank ended itself (SystemExit) before the run was over.",
+    ),
+)
+
+OWN_KINDS: dict[type[RingsideError], str] = {
+    DataError: "data",
+    SetupError: "setup",
+    RunDirError: "files",
+}
+NOT_FINITE = "not a finite number"
+FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+def recognise(error: BaseException) -> tuple[str, str]:
+    """(cause in one word, one sentence for a person)."""
+    text = str(error)
+    if isinstance(error, RingsideError):
+        return _own_cause(error, text), text
+    if isinstance(error, OSError) and error.errno in FULL:
+        text += " No space left on device"
+    for kind in KINDS:
+        found = re.search(kind.pattern, text)
+        if found or isinstance(error, kind.types):
+            first = found.group(1) if found and found.groups() else ""
+            sentence = kind.sentence.format(first) if kind.sentence else _own_words(error)
+            return kind.cause, sentence
+    return "error", _own_words(error)
 
 
 def describe(error: BaseException) -> str:
     """One sentence for a person."""
-    if isinstance(error, RingsideError):
-        return str(error)
-    if isinstance(error, torch.OutOfMemoryError):
-        return (
-            "The GPU ran out of memory. Choose a smaller batch, a 16-bit preset, or accumulation "
-            "with the global batch kept."
-        )
-    if "more than 1 value per channel" in str(error):
-        return (
-            "BatchNorm cannot train on one image per device and micro-step; choose a batch of at "
-            "least two images per device and micro-step."
-        )
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else 'no message'}"
+    return recognise(error)[1]
+
+
+def _own_cause(error: RingsideError, text: str) -> str:
+    if NOT_FINITE in text:
+        return "not_finite"
+    if any(word in text for word in ("No space left on device", "Disk quota exceeded")):
+        return "disk_full"
+    return next((name for kind, name in OWN_KINDS.items() if isinstance(error, kind)), "request")
+
+
+def _own_words(error: BaseException) -> str:
+    """`KeyError: 'red'`; of an error that a loader worker passed on, the line of the worker."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    if lines and re.match(r"Caught \w+ in DataLoader worker process", lines[0]):
+        return lines[-1].strip()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
 def write_error(run: RunDir, rank: int, error: BaseException) -> None:
-    """Leave `ranks/rankN.error.json`; the supervisor and the page show the earliest one."""
+    """Leave `ranks/rankN.error.json`; on a full disk there is only what the console got."""
     user = isinstance(error, RingsideError)
-    run.write(
-        run.ranks / f"rank{rank}.error.json",
-        {
-            "rank": rank,
-            "t": time.time(),
-            "sentence": describe(error),
-            "traceback": None if user else "".join(traceback.format_exception(error))[-20_000:],
-            "user_error": user,
-        },
+    cause, sentence = recognise(error)
+    record = RankError(
+        rank=rank,
+        t=time.time(),
+        sentence=sentence,
+        traceback=None if user else "".join(traceback.format_exception(error))[-MAX_TRACEBACK:],
+        user_error=user,
+        cause=cause,
     )
+    path = run.ranks / f"rank{rank}.error.json"
+    with suppress(RunDirError):
+        run.write(path, record)
+        # Written first: the recorder asks the device, which may be what hangs.
+        if collective := None if user else flight.last_collective():
+            run.write(path, msgspec.structs.replace(record, last_collective=collective))
+
+
+def print_error(rank: int, error: BaseException) -> None:
+    """The sentence, and the traceback where a person cannot mend the cause."""
+    if not isinstance(error, RingsideError):
+        traceback.print_exception(error)
+    print(f"[rank {rank}] {describe(error)}", file=sys.stderr, flush=True)

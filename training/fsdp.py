@@ -16,6 +16,7 @@ from accelerate.utils import (
     DistributedType,
     FullyShardedDataParallelPlugin,
     GradientAccumulationPlugin,
+    InitProcessGroupKwargs,
 )
 from torch import distributed, nn
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
@@ -66,13 +67,18 @@ def say_fsdp(plugin: FullyShardedDataParallelPlugin) -> None:
 
 
 def build_accelerator(
-    plugin: FullyShardedDataParallelPlugin, *, cpu: bool, precision: str
+    plugin: FullyShardedDataParallelPlugin,
+    process_group: InitProcessGroupKwargs,
+    *,
+    cpu: bool,
+    precision: str,
 ) -> Accelerator:
     """An Accelerator whose state says FSDP on either device."""
     accelerator = Accelerator(
         cpu=cpu,
         mixed_precision=precision,
         fsdp_plugin=plugin,
+        kwargs_handlers=[process_group],
         gradient_accumulation_plugin=no_accumulation(),
     )
     if cpu and distributed.is_initialized():

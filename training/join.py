@@ -14,6 +14,7 @@ from ringside import presets, yaml_text
 from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.plan import observed_plan
+from ringside.launch.verdict import judge
 from ringside.records import FinalState, write_exit, write_owner
 from ringside.request import RunRequest, parse_overrides, resolve
 from ringside.rundir import RunDir, check_format, create_run_dir, runs_root, write_atomic
@@ -34,6 +35,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=None, help="images per step over all devices")
     parser.add_argument("--image-size", type=int, default=None, help="pixels, square")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--weights", default=None, help="file or run to begin with the weights of")
     parser.add_argument("--keep-global-batch", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args(argv)
@@ -74,6 +76,7 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
         batch=arguments.batch,
         image_size=arguments.image_size,
         seed=arguments.seed,
+        weights=arguments.weights,
         processes=int(os.environ.get("WORLD_SIZE", "1")),
         keep_global_batch=arguments.keep_global_batch,
         overrides=parse_overrides(arguments.set),
@@ -117,10 +120,14 @@ class PlainRun:
         if self.rank == 0:
             write_exit(self.run, state=reason, return_code=0, reason=f"The run {reason}.")
 
-    def fail(self, sentence: str, return_code: int) -> None:
+    def fail(self, return_code: int) -> None:
         """Record a failure that rank 0 could still see; `return_code` is this rank's."""
         if self.rank == 0:
-            write_exit(self.run, state="failed", return_code=return_code, reason=sentence)
+            verdict = judge(self.run, return_code)
+            write_exit(
+                self.run, state="failed", return_code=return_code, reason=verdict.reason,
+                failure=verdict.failure,
+            )  # fmt: skip
 
 
 def _create(spec: RunSpec, hardware: Hardware) -> str | RingsideError:

@@ -10,11 +10,13 @@ import msgspec
 import numpy as np
 import torch
 
-from ringside.errors import RingsideError
 from ringside.events import EpochTrained, StopAgreed, WindowTimed
 from training.control import Control
-from training.images import Batches
+from training.input import AnyBatches
+from training.loss_watch import LossWatch
 from training.order import TrainingOrder
+from training.precision import SkippedSteps
+from training.reductions import CollectiveCounter
 from training.resume import Progress
 from training.schedule import learning_rate_at
 from training.timing import StepSums, StepTimer
@@ -38,8 +40,8 @@ class Trainer:
     """One rank's loop over epochs; knows the engine, the order of samples and where events go."""
 
     def __init__(
-        self, engine: Any, order: TrainingOrder, batches: Batches, control: Control,
-        writer: Any, rank_log: Any,
+        self, engine: Any, order: TrainingOrder, batches: AnyBatches,
+        control: Control, writer: Any, rank_log: Any,
     ) -> None:  # fmt: skip
         self.engine, self.order, self.batches = engine, order, batches
         self.control, self.writer, self.rank_log = control, writer, rank_log
@@ -47,6 +49,13 @@ class Trainer:
         self.total_steps = self.spec.epochs * order.steps_per_epoch
         self.warmup_steps = round(self.spec.training.warmup_epochs * order.steps_per_epoch)
         self.timer = StepTimer(engine.device)
+        # Of a pipeline only the last stage has a loss.
+        self.loss_rows = slice(None) if engine.pipeline is None else slice(-1, None)
+        self.watch = LossWatch(self.spec)
+        self.skipped = SkippedSteps(engine.accelerator.scaler)
+        self.collectives = CollectiveCounter(engine.num_replicas)
+        self.classes: tuple[str, ...] = ()
+        self.mark = control.mark
         self.step = 0
         self.grad_norm: torch.Tensor | None = None
         self.epoch = 1
@@ -87,6 +96,8 @@ class Trainer:
             self.step += 1
             self.step_in_epoch += 1
             self._window_steps += 1
+            if self._save_is_due():
+                self._save_off_the_clock()
             if self.control.due():
                 self._close_window()
                 if self.control.take("checkpoint"):
@@ -99,7 +110,9 @@ class Trainer:
     def _optimizer_step(self, stream: Any) -> None:
         """k micro-steps; only the last one lets the gradients be reduced."""
         k = self.spec.training.accumulation_steps
+        self.mark.step = self.step + 1
         for number in range(k):
+            self.mark.batch = number + 1
             images, targets = self._next_batch(stream)
             if number < k - 1 and not self._must_sync_first(number):
                 with self.engine.accelerator.no_sync(self.engine.model):
@@ -107,21 +120,33 @@ class Trainer:
             else:
                 self._micro_step(images, targets, k)
         self.timer.start()
+        self.mark.enter("optimizer")
         if self.spec.training.clip_norm:
-            self.grad_norm = self.engine.accelerator.clip_grad_norm_(
-                self.engine.model.parameters(), self.spec.training.clip_norm
-            )
+            self.grad_norm = self.engine.clip_gradients(self.spec.training.clip_norm)
         self.engine.optimizer.step()
         self.engine.optimizer.zero_grad()
         if self.engine.averager is not None:
             self.engine.averager.step()
+        self.engine.follow_weights(self.step + 1)
+        self.skipped.step()
+        self.collectives.step()
         self.timer.end("optimizer")
         self.timer.step()
 
+    def _save_is_due(self) -> bool:
+        """Every so many steps, as the preset says; the end of an epoch has its own."""
+        every = self.spec.training.save_every_steps
+        ends = self.step_in_epoch == self.order.steps_per_epoch
+        return every is not None and self.step % every == 0 and not ends
+
     def _save_off_the_clock(self) -> None:
-        """A requested checkpoint; its time is neither the epoch's nor the next window's."""
+        """A checkpoint between steps; its time is neither the epoch's nor the next window's."""
+        self.mark.enter("save")
+        self.engine.synchronize()  # What the device still trains belongs to the epoch.
         begin = time.perf_counter()
         self.save_now(self.progress)
+        self.control.gather([0.0])  # Rank 0 writes; without this the others wait on the clock.
+        self.collectives.skip()
         spent = time.perf_counter() - begin
         self._begin += spent
         self._window_begin += spent
@@ -138,16 +163,34 @@ class Trainer:
         """DDP and FSDP average over ranks, so the mean over the micro-batch divided by k is the
         mean over the global batch: all micro-batches have the same size."""
         self.timer.start()
+        self.mark.enter("forward")
+        if self.engine.pipeline is not None:
+            self._pipeline_step(images, targets)
+            return
         with self.engine.autocast():
             logits = self.engine.model(images)
         loss = self.engine.loss(logits, targets)
         self.timer.end("forward")
+        self.mark.enter("backward")
         self.engine.accelerator.backward(loss / k)
         self.timer.end("backward")
         self.timer.loss(loss)
+        self.watch.see(self.step + 1, loss, logits, targets)
+
+    def _pipeline_step(self, images: torch.Tensor, targets: torch.Tensor) -> None:
+        """All micro-batches of one batch; a stage that waits for another shows it in its parts."""
+        loss = self.engine.pipeline.step(images, targets, self._turn_backward)
+        self.timer.end("backward")
+        self.timer.loss(loss)
+        self.watch.see(self.step + 1, loss)
+
+    def _turn_backward(self) -> None:
+        self.timer.end("forward")
+        self.mark.enter("backward")
 
     def _next_batch(self, stream: Any) -> tuple[torch.Tensor, torch.Tensor]:
         begin = time.perf_counter()
+        self.mark.enter("data")
         images, targets, _ = next(stream)
         self.timer.waited(time.perf_counter() - begin)
         return images, targets
@@ -166,6 +209,8 @@ class Trainer:
         self.epoch, self.step_in_epoch, self._first_step = epoch, first_step, first_step
         self._begin = self._window_begin = time.perf_counter()
         self._window_steps = 0
+        self.collectives.begin()
+        self.skipped.begin()
         self._sums = np.zeros(3)  # loss summed over steps, steps, data wait in ms
 
     def _close_window(self, *, wait: bool = False) -> None:
@@ -176,15 +221,18 @@ class Trainer:
         row = [self._window_steps, step_ms, *sums, self._peak_memory() or 0]
         table = self.control.exchange(row)
         self._window_begin, self._window_steps = now, 0
-        counted = table[:, 2].sum()
-        self._sums += [table[:, 7].sum(), counted, table[:, 3].max()]
+        losses = table[self.loss_rows]
+        counted = losses[:, 2].sum()
+        self._sums += [losses[:, 7].sum(), counted, table[:, 3].max()]
         # The window after an epoch's last exchange has no steps, only late readings of the device.
         if counted and table[0, 0]:
             self._write_rank_line(step_ms, sums)
             self._write_window(table)
+        self.watch.forget(sums.num_steps)
 
     def _write_window(self, table: np.ndarray) -> None:
-        loss = float(table[:, 7].sum() / table[:, 2].sum())
+        losses = table[self.loss_rows]
+        loss = float(losses[:, 7].sum() / losses[:, 2].sum())
         per_step = table[:, 3:7] / np.maximum(1, table[:, 2:3])
         slowest, fastest = per_step.max(axis=0), per_step.min(axis=0)
         step_ms = float(table[:, 1].max())
@@ -210,10 +258,10 @@ class Trainer:
             )
         )
         if not np.isfinite(loss):
-            raise RingsideError(
-                f"The loss is not a finite number any more at step {self.step} (learning rate "
-                f"{self.learning_rate:.3g}); lower the learning rate or use bf16 instead of fp16."
-            )
+            raise self.watch.error(
+                self.control, step=self.step, learning_rate=self.learning_rate,
+                classes=self.classes, bad_ranks=np.flatnonzero(~np.isfinite(table[:, 7])),
+            )  # fmt: skip
 
     def _end_epoch(self) -> EpochTrained:
         if self.engine.averager is not None:
@@ -235,6 +283,8 @@ class Trainer:
             train_loss=float(loss_sum / counted),
             grad_norm=self._norm(),
             data_ratio=float(data_ms / 1000 / times.max()),
+            collectives_per_step=self.collectives.per_step,
+            skipped_steps=self.skipped.total,
         )
 
     def _norm(self) -> float | None:

@@ -1,50 +1,56 @@
-"""The model, its loss and its optimizer."""
+"""The model and its optimizer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import timm
 import torch
+from timm.layers import convert_sync_batchnorm
 from timm.optim import param_groups_weight_decay
 from torch import nn
-from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ringside.errors import SetupError
 from ringside.spec import RunSpec
-
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+from training.freezing import freeze_backbone
 
 
 def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
-    """A timm model with `num_classes` outputs, initialised from the spec's seed."""
+    """A timm model with `num_classes` outputs, initialised from the spec's seed.
+
+    What the spec freezes is frozen, and BatchNorm is the kind that it asks for.
+    """
     torch.manual_seed(spec.seed)
     arguments: dict[str, object] = {"num_classes": num_classes}
     config = timm.get_pretrained_cfg(spec.model)
     if config is not None and config.fixed_input_size:
         # A vision transformer is built for one size; a convolutional model takes any.
         arguments["img_size"] = spec.data.image_size
+    # A resumed run has its checkpoint's weights, and need not ask the hub again.
+    pretrained = spec.training.pretrained and spec.resume_from is None
     try:
-        model = timm.create_model(spec.model, pretrained=spec.training.pretrained, **arguments)
+        model = timm.create_model(spec.model, pretrained=pretrained, **arguments)
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
         raise SetupError(f"timm cannot make {spec.model!r}: {error}.") from None
     except OSError as error:
         raise SetupError(
             f"The pretrained weights of {spec.model!r} could not be had ({type(error).__name__}); "
-            "train from scratch or bring the hub's cache."
+            "train from scratch, give a file with --weights, or bring the hub's cache."
         ) from None
+    if spec.training.sync_batchnorm:
+        model = _synchronised(model, spec.model)
+    if spec.training.freeze == "backbone":
+        freeze_backbone(model)
     if spec.channels_last:
         model = model.to(memory_format=torch.channels_last)
     return model
 
 
-def make_loss(task: str) -> Loss:
-    """Mean loss of a batch, computed in float32: BCE per label, or cross-entropy of one class."""
-    if task == "multi_label":
-        return lambda logits, targets: functional.binary_cross_entropy_with_logits(
-            logits.float(), targets
-        )
-    return lambda logits, targets: functional.cross_entropy(logits.float(), targets.argmax(dim=1))
+def _synchronised(model: nn.Module, name: str) -> nn.Module:
+    """BatchNorm over all ranks' images; torch's own conversion would lose timm's BatchNormAct2d's
+    activations."""
+    if not any(isinstance(layer, _BatchNorm) for layer in model.modules()):
+        raise SetupError(f"{name} has no BatchNorm to synchronise; leave sync_batchnorm out.")
+    return convert_sync_batchnorm(model)
 
 
 def probabilities(logits: torch.Tensor, task: str) -> torch.Tensor:
@@ -54,7 +60,7 @@ def probabilities(logits: torch.Tensor, task: str) -> torch.Tensor:
 
 
 def make_optimizer(spec: RunSpec, model: nn.Module) -> torch.optim.Optimizer:
-    """SGD with momentum or AdamW; BatchNorm and biases are not decayed.
+    """SGD with momentum or AdamW over what trains; BatchNorm and biases are not decayed.
 
     Fused, because the step is bound by memory: on one CPU thread AdamW takes a fifth of the
     default's time. Only a fused SGD has no sharding strategy under FSDP2.

@@ -11,11 +11,14 @@ import accelerate
 import timm
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
 from training import fsdp
+from training.data_parallel import devices_of
+from training.pipeline.stage import Stage
 from training.weight_averaging import WeightAverager
 
 RECORDED_ENVIRONMENT = ("ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS")
@@ -26,6 +29,7 @@ def check(requested: RunSpec, observed: Observed) -> None:
     """Requested and observed must be equal: SetupError names the first field that differs."""
     pairs: dict[str, tuple[object, object]] = {
         "num_processes": (requested.num_processes, observed.num_processes),
+        "num_devices": (requested.num_devices, observed.num_devices),
         "strategy": (requested.strategy, observed.strategy),
         "mixed_precision": (requested.accelerate.mixed_precision, observed.mixed_precision),
         "device": (requested.device, observed.device),
@@ -37,9 +41,22 @@ def check(requested: RunSpec, observed: Observed) -> None:
         "static_graph": (requested.training.static_graph, observed.static_graph),
         "channels_last": (requested.channels_last, observed.channels_last),
         "compile": (requested.training.compile, observed.compiled),
+        "freeze": (requested.training.freeze, observed.freeze),
+        "sync_batchnorm": (requested.training.sync_batchnorm, observed.sync_batchnorm),
+        "ema_decay": (requested.training.ema_decay, observed.ema_decay),
     }
     if requested.strategy == "fsdp":
         pairs["reduce_dtype"] = (requested.training.reduce_dtype, observed.reduce_dtype)
+    if requested.strategy == "model_parallel":
+        pairs["pipeline_micro_batches"] = (
+            requested.training.pipeline_micro_batches,
+            observed.pipeline_micro_batches,
+        )
+        pairs["number of stages"] = (requested.num_processes, len(observed.stage_parameters))
+        pairs["parameters of all stages"] = (
+            observed.num_parameters,
+            sum(observed.stage_parameters),
+        )
     if requested.device == "cpu":
         pairs["threads"] = (requested.threads_per_device, observed.threads)
     for name, (asked, got) in pairs.items():
@@ -74,12 +91,21 @@ def versions() -> dict[str, str]:
 
 
 def strategy_of(model: nn.Module, averager: WeightAverager | None) -> str:
-    """single, ddp, local_sgd or fsdp, by what the model has become."""
+    """single, data_parallel, ddp, local_sgd, model_parallel or fsdp, by what the model became."""
     if isinstance(model, DistributedDataParallel):
         return "ddp"
+    if isinstance(model, nn.DataParallel):
+        return "data_parallel"
+    if isinstance(model, Stage):
+        return "model_parallel"
     if averager is not None and averager.world > 1:
         return "local_sgd"
     return "fsdp" if fsdp.num_units(model) else "single"
+
+
+def num_devices_of(model: nn.Module, world: int) -> int:
+    """Devices that train: those nn.DataParallel really uses, else one for each process."""
+    return devices_of(model) if isinstance(model, nn.DataParallel) else world
 
 
 def hook_of(model: nn.Module) -> str:
@@ -107,6 +133,12 @@ def bucket_bytes(model: nn.Module) -> tuple[int, ...]:
         return ()
     sizes = str(model._get_ddp_logging_data().get("bucket_sizes", ""))
     return tuple(int(size) for size in sizes.split(",") if size.strip())
+
+
+def is_synchronised(model: nn.Module) -> bool:
+    """Whether every BatchNorm computes its statistics over all ranks."""
+    layers = [layer for layer in model.modules() if isinstance(layer, _BatchNorm)]
+    return bool(layers) and all(isinstance(layer, nn.SyncBatchNorm) for layer in layers)
 
 
 def device_name(device: torch.device) -> str:

@@ -22,7 +22,8 @@ class TrainingOrder:
     """Batch sampler of one rank: an epoch is `steps_per_epoch` groups of micro-batches.
 
     A global batch is a slice of the epoch's order, so its samples do not depend on the number of
-    processes. The incomplete rest of an epoch is left out; another permutation leaves out others.
+    processes; all stages of a pipeline have the order of the one that reads. The incomplete rest of
+    an epoch is left out; another permutation leaves out others.
     """
 
     def __init__(self, spec: RunSpec, num_samples: int, rank: int) -> None:
@@ -36,17 +37,22 @@ class TrainingOrder:
                 f"{spec.global_batch}; choose a batch of at most {num_samples}."
             )
 
+    @property
+    def num_left_out(self) -> int:
+        """Images of an epoch that do not fill a global batch."""
+        return self.num_samples - self.steps_per_epoch * self.spec.global_batch
+
     def __len__(self) -> int:
         steps = self.steps_per_epoch - self.first_step
         return steps * self.spec.training.accumulation_steps
 
     def __iter__(self) -> Iterator[list[Key]]:
         order = epoch_order(self.num_samples, self.spec.seed, self.epoch)
-        micro, parts = self.spec.micro_batch, self.spec.num_processes
+        size, readers = self.spec.loader_batch, self.spec.num_readers
         k = self.spec.training.accumulation_steps
         for number in range(self.first_step * k, self.steps_per_epoch * k):
-            start = (number * parts + self.rank) * micro
-            yield [(self.epoch, int(i)) for i in order[start : start + micro]]
+            start = (number * readers + self.rank % readers) * size
+            yield [(self.epoch, int(i)) for i in order[start : start + size]]
 
 
 def evaluation_batches(num_samples: int, size: int, rank: int, world: int) -> list[list[Key]]:

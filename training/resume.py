@@ -23,6 +23,7 @@ from torch.distributed.fsdp import FSDPModule
 
 from ringside.errors import RunDirError
 from ringside.spec import RunSpec
+from training.pipeline.state import load_own, whole_optimizer_state
 
 STATE_FILE = "training.pt"
 
@@ -46,17 +47,28 @@ def full_options() -> StateDictOptions:
 
 def training_state(engine: Any, control: Any, progress: Progress) -> dict[str, Any]:
     """The state on rank 0 (others get the same shape without generators). A collective."""
-    optimizer = get_optimizer_state_dict(
-        engine.model, engine.optimizer.optimizer, options=full_options()
-    )
+    if engine.pipeline is not None:
+        optimizer = whole_optimizer_state(engine.plain, engine.optimizer.optimizer, control)
+    else:
+        optimizer = get_optimizer_state_dict(
+            engine.named_module, engine.optimizer.optimizer, options=full_options()
+        )
     scaler = engine.accelerator.scaler
     return {
         "progress": msgspec.to_builtins(progress),
+        "weights": _raw_weights(engine),
         "optimizer": optimizer,
         "scaler": scaler.state_dict() if scaler is not None else None,
         "generators": control.collect(_generators(engine.device)),
         "processes": engine.world,
     }
+
+
+def _raw_weights(engine: Any) -> dict[str, Any] | None:
+    """The weights that train, where the checkpoint's are their average; else None."""
+    if engine.ema is None:
+        return None
+    return {name: tensor.cpu() for name, tensor in engine.plain.state_dict().items()}
 
 
 def restore(engine: Any, folder: Path) -> Progress:
@@ -66,19 +78,28 @@ def restore(engine: Any, folder: Path) -> Progress:
         state = torch.load(folder / STATE_FILE, map_location="cpu", weights_only=True)
     except (OSError, RuntimeError, KeyError) as error:
         raise RunDirError(f"The checkpoint {folder} cannot be resumed from: {error}.") from None
-    for module in engine.model.modules():
-        if isinstance(module, FSDPModule):
-            module.reshard()  # A forward leaves the root whole, and whole weights cannot be loaded.
-    set_model_state_dict(engine.model, weights, options=full_options())
-    set_optimizer_state_dict(
-        engine.model, engine.optimizer.optimizer, state["optimizer"], options=full_options()
-    )
+    if engine.ema is not None:
+        engine.ema.module.load_state_dict(weights)
+    weights = state.get("weights") or weights
+    if engine.pipeline is not None:
+        load_own(engine.plain, engine.optimizer.optimizer, weights, state["optimizer"])
+    else:
+        _load_whole(engine, weights, state["optimizer"])
     if engine.accelerator.scaler is not None and state["scaler"] is not None:
         engine.accelerator.scaler.load_state_dict(state["scaler"])
     generators = state["generators"] or []
     if len(generators) == engine.world:
         _set_generators(generators[engine.rank], engine.device)
     return msgspec.convert(state["progress"], Progress)
+
+
+def _load_whole(engine: Any, weights: dict[str, Any], optimizer: dict[str, Any]) -> None:
+    for module in engine.model.modules():
+        if isinstance(module, FSDPModule):
+            module.reshard()  # A forward leaves the root whole, and whole weights cannot be loaded.
+    module, inner = engine.named_module, engine.optimizer.optimizer
+    set_model_state_dict(module, weights, options=full_options())
+    set_optimizer_state_dict(module, inner, optimizer, options=full_options())
 
 
 def differences(spec: RunSpec, folder: Path) -> list[str]:
@@ -96,6 +117,7 @@ def request_of(spec: RunSpec) -> dict[str, Any]:
         "strategy": spec.strategy,
         "num_processes": spec.num_processes,
         "global_batch": spec.global_batch,
+        "micro_batch": spec.micro_batch,
         "mixed_precision": spec.accelerate.mixed_precision,
         "epochs": spec.epochs,
         "seed": spec.seed,

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from ringside.checkpoints import ABOUT, WEIGHTS, Thresholds, read_about, read_thresholds
+from ringside.class_scores import (
+    ClassTables,
+    EpochClasses,
+    read_class_scores,
+    write_class_scores,
+)
 from ringside.data import ImageData
 from ringside.errors import RunDirError
 from ringside.events import CheckpointSaved, Evaluated, Warned
 from ringside.predictions import Predictions, write_predictions
 from ringside.rundir import RunDir
 from training import checkpoint
-from training.batchnorm import average_statistics
+from training.best import LOSS, Best, BestScore
 from training.control import Control
 from training.engine import Engine
 from training.resume import Progress, request_of, training_state
@@ -26,29 +34,53 @@ class Saver:
     ) -> None:
         self.engine, self.run, self.control = engine, run, control
         self.writer, self.data = writer, data
-        self.best: float | None = None
+        self.best = Best(engine.spec.training.best_by, data.task)
+        self.best_classes: EpochClasses | None = None
+        self.thresholds = Thresholds()
+        self._failing: set[str] = set()
 
-    def epoch_end(
-        self, progress: Progress, scores: Evaluated, predictions: Predictions | None
-    ) -> None:
-        """Save `last`; and `best` when the headline score (macro AUC, else loss) has risen.
+    def keep(
+        self, scores: Evaluated, predictions: Predictions | None, classes: EpochClasses | None
+    ) -> bool:
+        """Write what an evaluation found, before its event; whether it is the best so far.
 
-        The predictions behind the scores are kept too, for intervals in a comparison.
+        Predictions give a comparison its intervals. Only rank 0 has them and the classes.
         """
-        if predictions is not None:
-            self._keep(predictions)
-        names = ["last", "best"] if self._is_best(scores) else ["last"]
-        self._save(names, progress, scores)
+        is_best = self.best.rises(scores)
+        if classes is not None and predictions is not None:
+            self.best_classes = classes if is_best else self.best_classes
+            self.thresholds = _thresholds_of(classes)
+            try:
+                write_predictions(self.run, predictions)
+                write_class_scores(self.run, ClassTables(last=classes, best=self.best_classes))
+            except (OSError, RunDirError) as error:
+                self.writer.write(Warned(code="predictions", message=str(error)))
+        return is_best
+
+    def epoch_end(self, progress: Progress, scores: Evaluated, *, is_best: bool) -> None:
+        """Save `last`, and `best` when this epoch is better than all before."""
+        self._save(["last", "best"] if is_best else ["last"], progress, scores)
+
+    def take_up(self, folder: Path) -> None:
+        """Go on from a checkpoint: its best so far is this run's, on disk too."""
+        about = msgspec.json.decode((folder / ABOUT).read_bytes())
+        before = about.get("best")
+        if before is None or before["by"] not in (self.best.by, LOSS):
+            return
+        self.best.so_far = msgspec.convert(before, BestScore)
+        if self.engine.rank == 0:
+            self.thresholds = read_thresholds(folder)
+            self._adopt_best(folder.parent / "best")
 
     def now(self, progress: Progress) -> None:
         """A checkpoint in the middle of an epoch, with weights and statistics of all ranks."""
         if self.engine.averager is not None:
             self.engine.averager.average()
-        average_statistics(self.engine.plain, self.engine.world)
+        self.engine.average_statistics()
         self._save(["last"], progress, None)
 
     def _save(self, names: list[str], progress: Progress, scores: Evaluated | None) -> None:
-        weights = checkpoint.full_weights(self.engine)
+        weights = checkpoint.full_weights(self.engine, self.control)
         state = training_state(self.engine, self.control, progress)
         if self.engine.rank != 0:
             return
@@ -57,41 +89,53 @@ class Saver:
             spec, data.classes, data.task, epoch=progress.epoch, step=progress.step,
             run=self.run.id, preset=spec.preset, request=request_of(spec),
             scores=scores and msgspec.to_builtins(scores),
+            best=self.best.so_far and msgspec.to_builtins(self.best.so_far),
         )  # fmt: skip
         for name in names:
             try:
                 # Only `last` is resumed from; `best` is for use.
                 kept = state if name == "last" else None
-                path = checkpoint.save(self.run, name, weights, about, kept)
+                path = checkpoint.save(self.run, name, weights, about, kept, self.thresholds)
             except (OSError, RunDirError) as error:
                 self._warn(name, error)
                 continue
+            self._failing.discard(name)
             relative = str(path.relative_to(self.run.path))
             self.writer.write(
                 CheckpointSaved(path=relative, epoch=progress.epoch, best=name == "best")
             )
 
-    def _keep(self, predictions: Predictions) -> None:
+    def _adopt_best(self, folder: Path) -> None:
+        """The best checkpoint and its class table of the run that is continued."""
+        if not (folder / WEIGHTS).exists():
+            return
+        before = read_class_scores(RunDir(folder.parent.parent))
+        self.best_classes = before.best if before else None
         try:
-            write_predictions(self.run, predictions)
-        except RunDirError as error:
-            self.writer.write(Warned(code="predictions", message=str(error)))
+            path = checkpoint.adopt(self.run, "best", folder)
+        except OSError as error:
+            self._warn("best", error)
+            return
+        relative, epoch = str(path.relative_to(self.run.path)), read_about(path).epoch
+        self.writer.write(CheckpointSaved(path=relative, epoch=epoch or 0, best=True))
 
     def _warn(self, name: str, error: OSError | RunDirError) -> None:
-        """Hours of training are worth more than one checkpoint: say it, and go on."""
-        self.writer.write(
-            Warned(
-                code="checkpoint",
-                message=f"The checkpoint {name!r} could not be written: {error}. "
-                "The one before is kept; free some space in the runs folder.",
+        """Hours of training are worth more than one checkpoint: say it once, and go on."""
+        if name not in self._failing:
+            reason = str(error).rstrip(".")
+            self.writer.write(
+                Warned(
+                    code="checkpoint",
+                    message=f"The checkpoint {name!r} could not be written: {reason}. The one "
+                    "before is kept and training goes on; free some space in the runs folder.",
+                )
             )
-        )
+        self._failing.add(name)
 
-    def _is_best(self, scores: Evaluated) -> bool:
-        headline = scores.auc_macro
-        if headline is None:
-            headline = -scores.val_loss if scores.val_loss is not None else None
-        if headline is None or (self.best is not None and headline <= self.best):
-            return False
-        self.best = headline
-        return True
+
+def _thresholds_of(classes: EpochClasses) -> Thresholds:
+    return Thresholds(
+        epoch=classes.epoch,
+        num_evaluated=classes.num_evaluated,
+        thresholds={one.name: one.threshold_tuned for one in classes.classes},
+    )

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 from ringside.data import ImageData, open_data, write_classes
 from ringside.errors import SetupError
 from ringside.events import (
     Evaluated,
-    EventWriter,
-    NullWriter,
     PhaseStarted,
     RunFinished,
     RunStarted,
@@ -24,15 +24,16 @@ from ringside.rundir import RunDir
 from training.control import Control
 from training.engine import Engine
 from training.evaluation import Evaluator
-from training.images import Batches, Images, make_loader
+from training.input import Feed
 from training.loop import Trainer
-from training.model import make_loss, make_model, make_optimizer
+from training.losses import training_loss
+from training.model import make_model, make_optimizer
 from training.observation import check
 from training.order import TrainingOrder
+from training.pretrained import start_from
 from training.resume import Progress, differences, restore
 from training.saving import Saver
-
-MAX_WORKERS = 8
+from training.trackers import make_writer
 
 
 class LineLog:
@@ -52,11 +53,17 @@ class Session:
     def __init__(self, engine: Engine, run: RunDir, control: Control) -> None:
         self.engine, self.run_dir, self.control = engine, run, control
         self.spec = engine.spec
-        self.writer: Any = EventWriter(run.events) if engine.rank == 0 else NullWriter()
+        self.writer = make_writer(run, self.spec, engine.rank)
         self.begin = time.perf_counter()
 
     def run(self) -> FinalState:
         """Train all epochs; returns `completed` or `stopped`."""
+        try:
+            return self._run()
+        finally:
+            self.writer.close()  # Trackers send what they still hold.
+
+    def _run(self) -> FinalState:
         self._phase("data")
         data = open_data(self.spec.data, skip=frozenset(self.spec.data.skip))
         self._phase("setup")
@@ -72,22 +79,30 @@ class Session:
     def _build(self, data: ImageData) -> tuple[Trainer, Evaluator]:
         engine, spec = self.engine, self.spec
         order = TrainingOrder(spec, len(data.train), engine.rank)
-        model = make_model(spec, len(data.classes))
-        engine.loss = make_loss(data.task)
+        engine.loss = training_loss(data.task, spec.training, data.train.targets, engine.device)
+        model = engine.own_part(self._model(data.classes))
         engine.prepare(model, make_optimizer(spec, model))
         observed = engine.observe()
         check(spec, observed)
         self._refuse_idle_power_sgd(order)
-        self._start_event(data, order, observed)
-        workers = self._num_workers()
-        pin = engine.device.type == "cuda"
-        images = Images(data.train, spec.data.image_size, seed=spec.seed, augment=True)
-        loader = make_loader(images, order, num_workers=workers, pin=pin)
+        feed = Feed(engine, data, self.control)
+        self._start_event(data, order, observed, feed)
         trainer = Trainer(
-            engine, order, Batches(loader, engine.device), self.control, self.writer,
+            engine, order, feed.training(order), self.control, self.writer,
             LineLog(self.run_dir.ranks / f"rank{engine.rank}.jsonl"),
         )  # fmt: skip
-        return trainer, Evaluator(engine, data, self.control, workers)
+        trainer.classes = data.classes
+        return trainer, Evaluator(engine, data, self.control, feed)
+
+    def _model(self, classes: tuple[str, ...]) -> nn.Module:
+        """The model with the weights that it starts from; a resumed run gets its own later."""
+        model = make_model(self.spec, len(classes))
+        if self.spec.weights is not None and self.spec.resume_from is None:
+            note = start_from(model, Path(self.spec.weights), classes)
+            if note is not None:
+                self.writer.write(Warned(code="weights", message=note))
+                self._say(note)
+        return model
 
     def _refuse_idle_power_sgd(self, order: TrainingOrder) -> None:
         """A run that ends before PowerSGD starts would claim a saving that never came."""
@@ -98,7 +113,9 @@ class Session:
                 "steps; train longer or set power_sgd_start_step lower."
             )
 
-    def _start_event(self, data: ImageData, order: TrainingOrder, observed: Any) -> None:
+    def _start_event(
+        self, data: ImageData, order: TrainingOrder, observed: Any, feed: Feed
+    ) -> None:
         if self.engine.rank == 0:
             write_classes(self.run_dir.classes, data.classes)
         self.writer.write(
@@ -112,15 +129,20 @@ class Session:
                 data_title=data.title,
                 synthetic=data.synthetic,
                 steps_per_epoch=order.steps_per_epoch,
+                num_left_out=order.num_left_out,
                 learning_rate=self.spec.learning_rate,
                 resumed_from=self.spec.resume_from,
+                num_workers=feed.num_workers,
+                decoder=feed.choice.decoder,
+                decode_rate_cpu=feed.choice.cpu_rate,
+                decode_rate_gpu=feed.choice.gpu_rate,
             )
         )
         for note in data.notes:
             self.writer.write(Warned(code="data", message=note))
 
     def _epochs(self, trainer: Trainer, evaluator: Evaluator, saver: Saver) -> FinalState:
-        start = self._resume(trainer)
+        start = self._resume(trainer, saver)
         for epoch in range(start.epoch, self.spec.epochs + 1):
             self._phase("train", epoch)
             first = start.step_in_epoch if epoch == start.epoch else 0
@@ -135,11 +157,22 @@ class Session:
             )
             if not self._evaluate_and_save(trainer, evaluator, saver):
                 return "stopped"
+            if self._has_stalled(saver, epoch):
+                break
             if self._stop_after(epoch, trainer.step):
                 return "stopped"
         return "completed"
 
-    def _resume(self, trainer: Trainer) -> Progress:
+    def _has_stalled(self, saver: Saver, epoch: int) -> bool:
+        """Whether early stopping ends the run here; every rank has the same scores."""
+        reason = saver.best.why_stop(epoch, self.spec.training.early_stop_epochs)
+        if reason is None or epoch == self.spec.epochs:
+            return False
+        self.writer.write(Warned(code="early-stop", message=reason))
+        self._say(reason)
+        return True
+
+    def _resume(self, trainer: Trainer, saver: Saver) -> Progress:
         """Where to begin: the first epoch, or where the named checkpoint stood."""
         if self.spec.resume_from is None:
             return Progress(epoch=1)
@@ -147,6 +180,7 @@ class Session:
         for difference in differences(self.spec, folder):
             self.writer.write(Warned(code="resume", message=f"Not as before: {difference}."))
         progress = trainer.take_up(restore(self.engine, folder))
+        saver.take_up(folder)
         self._say(f"resumed at step {progress.step} of epoch {progress.epoch}")
         return progress
 
@@ -158,10 +192,12 @@ class Session:
             self.writer.write(StopAgreed(request="stop", epoch=epoch, step=trainer.step))
             saver.now(trainer.progress)
             return False
+        # The files come first: who reads the event finds them.
+        is_best = saver.keep(scores, evaluator.last, evaluator.classes)
         self.writer.write(scores)
         self._say_scores(scores)
         self._phase("save", epoch)
-        saver.epoch_end(trainer.progress, scores, evaluator.last)
+        saver.epoch_end(trainer.progress, scores, is_best=is_best)
         return True
 
     def _stop_after(self, epoch: int, step: int) -> bool:
@@ -174,16 +210,8 @@ class Session:
                 return True
         return False
 
-    def _num_workers(self) -> int:
-        """The preset's, else none on a CPU (the cores train) and up to 8 a GPU."""
-        if self.spec.training.num_workers is not None:
-            return self.spec.training.num_workers
-        if self.engine.device.type == "cpu":
-            return 0
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
-        return max(1, min(MAX_WORKERS, cores // self.engine.world - 1))
-
     def _phase(self, phase: str, epoch: int | None = None) -> None:
+        self.control.mark.begin(phase, epoch or 0)
         self.writer.write(PhaseStarted(phase=phase, epoch=epoch))
 
     def _say_scores(self, scores: Evaluated) -> None:

@@ -125,4 +125,5 @@ class StepTimer:
             return 0.0
         with torch.cuda.stream(self._stream) if self._stream else contextlib.nullcontext():
             means = [torch.stack(step.losses).mean() for step in steps]
-            return float(torch.stack(means).sum())
+            # In double the sum does not depend on where a window ends.
+            return float(torch.stack(means).double().sum())

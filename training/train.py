@@ -6,8 +6,10 @@ and leaves events, scores and checkpoints in the run directory.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
+from contextlib import suppress
 
 if not __package__:
     sys.exit(
@@ -19,11 +21,13 @@ import torch
 from ringside.errors import RingsideError
 from ringside.events import EventWriter, RunFailed
 from ringside.rundir import RunDir
+from training import flight
 from training.control import Control
 from training.engine import Engine
-from training.failure import describe, write_error
+from training.failure import describe, print_error, write_error
 from training.join import PlainRun, join_context
 from training.session import Session
+from training.watchdog import Watchdog
 
 INTERRUPTED = 130
 
@@ -35,21 +39,43 @@ def main(argv: list[str] | None = None) -> int:
     plain: PlainRun | None = None
     try:
         spec, run, hardware = join_context(argv)
+        flight.record_collectives()
         engine = Engine(spec)
-        control = Control(engine.rank, engine.world)
+        control = Control(engine.rank, engine.world, spec.training.timeout_s)
         if run is None:
             plain = PlainRun(spec, hardware, control)
             run = plain.run
-        control.run = run
+        watchdog = _follow(control, run, plain, spec.training.timeout_s)
         reason = Session(engine, run, control).run()
+        control.mark.enter("finished")
+        watchdog.end()
         if plain is not None:
             plain.finish(reason)
-        return 0
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        if isinstance(error, SystemExit) and run is None:
+            raise  # --help, or flags that cannot be read.
         return _fail(run, plain, rank, error)
-    finally:
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
-            torch.distributed.destroy_process_group()
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    return 0
+
+
+def _follow(control: Control, run: RunDir, plain: PlainRun | None, timeout_s: float) -> Watchdog:
+    """Leave marks and, in case this rank comes no further, stacks and collectives."""
+    control.run = run
+    control.mark.keep(run.ranks / f"rank{control.rank}.mark")
+    flight.dump_into(run)
+
+    def give_up(error: BaseException) -> None:
+        try:
+            _fail(run, plain, control.rank, error)
+        finally:  # Whatever cannot be written, this rank ends.
+            end_process(1)
+
+    stacks = run.ranks / f"rank{control.rank}.stack.txt"
+    watchdog = Watchdog(control.mark, stacks, timeout_s, give_up)
+    control.came_on = watchdog.came_on
+    return watchdog
 
 
 def _fail(run: RunDir | None, plain: PlainRun | None, rank: int, error: BaseException) -> int:
@@ -58,18 +84,31 @@ def _fail(run: RunDir | None, plain: PlainRun | None, rank: int, error: BaseExce
         if plain is not None:
             plain.finish("stopped")
         return INTERRUPTED
-    print(f"[rank {rank}] {describe(error)}", file=sys.stderr, flush=True)
+    print_error(rank, error)
+    code = 2 if isinstance(error, RingsideError) else 1
     if run is not None:
         write_error(run, rank, error)
         if rank == 0:
-            EventWriter(run.events).write(RunFailed(message=describe(error)))
-    code = 2 if isinstance(error, RingsideError) else 1
+            with suppress(OSError):  # The disk may be what failed.
+                EventWriter(run.events).write(RunFailed(message=describe(error)))
     if plain is not None:
-        plain.fail(describe(error), code)
-    if code == 1:
-        raise error
+        plain.fail(code)
     return code
 
 
+def end_process(code: int) -> None:
+    """End with `code`; after a failure at once, without Python's clean-up.
+
+    That would wait for collectives and loader workers which never come.
+    """
+    if code == 0:
+        sys.exit(0)
+    for child in multiprocessing.active_children():
+        child.terminate()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    end_process(main())

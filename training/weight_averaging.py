@@ -17,7 +17,8 @@ class WeightAverager:
 
     def __init__(self, model: nn.Module, world: int, every: int) -> None:
         self.world, self.every = world, every
-        self.tensors = [p.data for p in model.parameters()] + running_statistics(model)
+        trained = [p.data for p in model.parameters() if p.requires_grad]
+        self.tensors = trained + running_statistics(model)
         self._steps = 0
 
     @property

@@ -6,25 +6,26 @@ import sys
 
 import msgspec
 
-from ringside.data import DataReport, check_data
+from ringside.data import DataReport, check_data, parse_data
 from ringside.data.check.report import RULES, BadFile
 from ringside.data.notes import counted
 
 MAX_LINES = 20
 
 
-def check(text: str, *, as_json: bool, workers: int | None) -> int:
+def check(text: str, *, as_json: bool, separator: str | None, workers: int | None) -> int:
     """Check with a progress line and print what was found; 1 when a run would meet a bad file."""
     from rich.console import Console
     from rich.progress import Progress
 
+    spec = parse_data(text, separator=separator)
     with Progress(transient=True, console=Console(file=sys.stderr)) as progress:
         task = progress.add_task("decoding images", total=None)
 
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        report = check_data(text, workers=workers, progress=advance)
+        report = check_data(spec, workers=workers, progress=advance)
     if as_json:
         print(msgspec.json.encode(report).decode())
     else:
@@ -61,8 +62,7 @@ def _summary(report: DataReport) -> str:
         return f"A run would use {counted(report.num_usable, 'image')}."
     return (
         f"A run stops at the first of {counted(num_bad, 'bad file')}. Mend or replace them, or go "
-        f"on without: remove them with their rows, and a run would use "
-        f"{counted(report.num_usable, 'image')}."
+        f"on without: with --skip-bad a run would use {counted(report.num_usable, 'image')}."
     )
 
 

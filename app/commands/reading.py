@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from ringside.run import RunRecord, RunSummary, fold_run, require_spec
 from ringside.run import list_runs as read_runs
-from ringside.rundir import find_run, runs_root
+from ringside.rundir import RunDir, find_run, runs_root
 
 
 def list_runs(*, as_json: bool, limit: int) -> None:
@@ -29,20 +30,22 @@ def summary_json(run: RunSummary) -> dict[str, Any]:
     return {name: getattr(run, name) for name in ("id", "state", "preset", "data", "started")}
 
 
-def show(run_id: str, *, as_json: bool) -> None:
-    """Print one run."""
+def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
+    """Print one run, with `classes` the scores of every class too."""
     root = runs_root()
     record = fold_run(find_run(root, run_id))
     if as_json:
         print_json(record_json(record))
     else:
-        from app.commands.tables import print_record
+        from app.commands.tables import print_classes, print_record
 
         print_record(root, record)
+        print_classes(record, in_full=classes)
 
 
 def record_json(record: RunRecord) -> dict[str, Any]:
     """The frozen shape of `show --json`; units stand in the names, missing is null."""
+    from ringside.class_scores import read_class_scores
     from ringside.compare import speedup_of
 
     measured = speedup_of(runs_root(), record)
@@ -59,6 +62,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "speedup_details": measured,
         "baseline": measured.baseline_id,
         "best_checkpoint": record.best_checkpoint,
+        "class_scores": read_class_scores(RunDir(Path(record.path))),
         "failure": record.failure,
         "warnings": [warning.message for warning in record.warnings],
         "total_time_s": record.total_time_s,
@@ -84,6 +88,7 @@ def _requested(record: RunRecord) -> dict[str, Any] | None:
         "accumulation_steps": spec.training.accumulation_steps,
         "learning_rate": spec.learning_rate,
         "seed": spec.seed,
+        "weights": spec.weights,
         "settings": spec.training,
         "sources": spec.sources,
     }

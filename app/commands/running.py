@@ -57,12 +57,15 @@ def start(request: RunRequest, *, follow: bool, skip_bad: bool = False) -> int:
 def without_bad_files(spec: RunSpec) -> RunSpec:
     """The spec with every file left out that does not decode; says which."""
     from ringside.data import check_data
+    from ringside.data.enough import refuse_too_few
 
     report = check_data(spec.data)
     for bad in report.bad:
         print(f"left out: {bad.file}: {bad.reason}")
     data = msgspec.structs.replace(spec.data, skip=tuple(sorted(report.skip)))
-    return msgspec.structs.replace(spec, data=data)
+    spec = msgspec.structs.replace(spec, data=data)
+    refuse_too_few(spec)
+    return spec
 
 
 def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:
@@ -146,9 +149,13 @@ def epoch_line(row: EpochRow, record: RunRecord) -> str:
 
 def ending(record: RunRecord) -> str:
     """How a run ended."""
+    from app.views.ending import failure_lines
+
+    if record.exit is not None:
+        return "\n".join((f"{record.state}: {record.exit.reason}", *failure_lines(record)))
     if record.failure is not None:
         return f"{record.state}: rank {record.failure.rank}: {record.failure.sentence}"
-    return f"{record.state}: {record.exit.reason}" if record.exit else record.state
+    return record.state
 
 
 def stop(run_id: str, *, after_epoch: bool) -> int:

@@ -9,10 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from app.views.classes import table_notes, table_title
+from app.views.ending import failure_lines
+from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.compare import Comparison, SpeedUp, speedup_of
 from ringside.run import EpochRow, RunRecord
+from ringside.rundir import RunDir
 from ringside.scores import Interval
 from ringside.sentences import plan_sentence
+from ringside.words import say
 
 DASH = "–"
 PIPE_WIDTH = 240
@@ -43,11 +48,21 @@ def print_record(root: Path, record: RunRecord) -> None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
     if record.epochs:
         console.print(epoch_table(record.epochs))
+    if sentence := label_scores(record.epochs):
+        console.print(sentence, soft_wrap=True)
+    for line in count_lines(record):
+        console.print(line, soft_wrap=True)
+    for warning in record.warnings:
+        if warning.code != "data":
+            console.print(f"note: {warning.message}", soft_wrap=True)
     console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
-    if record.failure is not None:
+    reason = record.exit.reason if record.exit else ""
+    if record.failure is not None and record.failure.sentence not in reason:
         console.print(f"rank {record.failure.rank}: {record.failure.sentence}", soft_wrap=True)
-    if record.exit is not None:
-        console.print(record.exit.reason, soft_wrap=True)
+    if reason:
+        console.print(reason, soft_wrap=True)
+    for line in failure_lines(record):
+        console.print(line, soft_wrap=True)
 
 
 def epoch_table(epochs: list[EpochRow]) -> Table:
@@ -67,11 +82,70 @@ def epoch_table(epochs: list[EpochRow]) -> Table:
     return table
 
 
+def label_scores(epochs: list[EpochRow]) -> str | None:
+    """What only a task with several labels has, of the last evaluated epoch."""
+    row = next((row for row in reversed(epochs) if row.hamming_loss is not None), None)
+    if row is None:
+        return None
+    return say(
+        "run.label_scores",
+        epoch=row.epoch,
+        hamming=number(row.hamming_loss, ".4f"),
+        tuned=number(row.f1_macro_tuned),
+    )
+
+
+def count_lines(record: RunRecord) -> list[str]:
+    """Images that fill no step, collectives of a step, and steps that the loss scaler skipped."""
+    lines, started = [], record.started
+    if started is not None and record.spec is not None and started.num_left_out:
+        left, batch = started.num_left_out, record.spec.global_batch
+        lines.append(say("run.left_out", left=left, n=started.num_train, batch=batch))
+    issued = [row.collectives_per_step for row in record.epochs if row.collectives_per_step]
+    if issued:
+        lines.append(say("run.collectives", number=issued[-1]))
+    skipped = [row.skipped_steps for row in record.epochs if row.skipped_steps is not None]
+    if skipped:
+        lines.append(say("run.skipped", n=sum(skipped)))
+    return lines
+
+
+def print_classes(record: RunRecord, *, in_full: bool) -> None:
+    """The scores of every class, of the last and the best epoch; else how to see them."""
+    found = read_class_scores(RunDir(Path(record.path)))
+    if found is None:
+        return
+    console = _console()
+    if not in_full:
+        console.print(say("classes.hint", n=len(found.last.classes), run=record.name))
+        return
+    for name, scored in (("last", found.last), ("best", found.best)):
+        if scored is None or (name == "best" and scored.epoch == found.last.epoch):
+            continue
+        console.print()
+        console.print(table_title(name, scored))
+        console.print(class_table(scored))
+        for note in table_notes(scored):
+            console.print(note, soft_wrap=True)
+
+
+def class_table(scored: EpochClasses) -> Table:
+    """Classes as rows; counts at the common threshold, then the tuned one and F1 there."""
+    columns = ("class", "AUC", "AP", "F1", "TP", "FP", "FN", "TN", "tuned at", "F1 tuned")
+    table = _table(*columns)
+    for one in scored.classes:
+        ratios = (one.auc, one.average_precision, one.f1)
+        counts = (one.true_positives, one.false_positives, one.false_negatives, one.true_negatives)
+        tuned = (one.threshold_tuned, one.f1_tuned)
+        table.add_row(one.name, *map(number, ratios), *map(str, counts), *map(number, tuned))
+    return table
+
+
 def print_comparison(comparison: Comparison) -> None:
     """Runs as rows; score differences are against the first."""
     console = _console()
     table = _table(
-        "run", "preset", "processes", "precision", "epoch", "images/s", "speed-up", "efficiency",
+        "run", "preset", "devices", "precision", "epoch", "images/s", "speed-up", "efficiency",
         "AUC", "F1 macro", "ΔAUC", "device-hours",
     )  # fmt: skip
     for run in comparison.runs:
@@ -79,7 +153,7 @@ def print_comparison(comparison: Comparison) -> None:
         table.add_row(
             "-".join(run.id.split("-")[2:]),
             run.preset,
-            str(run.num_processes),
+            number(run.num_devices, "d"),
             "fp32" if run.mixed_precision == "no" else run.mixed_precision,
             seconds(run.epoch_time_s),
             number(run.samples_per_s, ",.0f"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.views import figures
+from app.views.classes import ClassTable, class_tables
+from app.views.ending import failure_lines
 from app.views.setup import setup_lines, word_for
 from app.views.step import Step, step_view
 from ringside.compare import SpeedUp, speedup
@@ -36,6 +38,7 @@ class Ending:
     sentence: str
     bad: bool
     traceback: str | None = None
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class RunView:
     notes: tuple[str, ...]
     setup: tuple[tuple[str, str], ...]
     baseline_id: str | None
+    classes: tuple[ClassTable, ...] = ()
 
     @property
     def stoppable(self) -> bool:
@@ -82,6 +86,7 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         notes=tuple(w.message for w in record.warnings if w.code == "data"),
         setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
+        classes=class_tables(record),
     )
 
 
@@ -217,10 +222,12 @@ def _ending(record: RunRecord) -> Ending | None:
     failure = record.failure
     reason = record.exit.reason if record.exit else say("run.owner_gone")
     if record.state != "failed" or failure is None:
-        return Ending(say(f"ending.{record.state}"), reason, bad=record.state != "stopped")
+        title, bad = say(f"ending.{record.state}"), record.state != "stopped"
+        return Ending(title, reason, bad=bad, more=failure_lines(record))
     return Ending(
         title=say("ending.failed_rank", rank=failure.rank),
         sentence=failure.sentence,
         bad=True,
         traceback=None if failure.user_error else failure.traceback,
+        more=failure_lines(record),
     )

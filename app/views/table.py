@@ -16,7 +16,7 @@ from ringside.words import say
 MIN_RUNS, MAX_RUNS = 2, 8
 
 COLUMNS = (
-    "run", "preset", "processes", "precision", "epoch_time", "rate", "speedup", "efficiency",
+    "run", "preset", "devices", "precision", "epoch_time", "rate", "speedup", "efficiency",
     "auc", "f1", "total", "device_hours",
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ def _row(run: ComparedRun, *, is_first: bool) -> Row:
     cells: dict[str, Any] = {
         "run": short_name(run.id),
         "preset": run.preset,
-        "processes": str(run.num_processes),
+        "devices": figures.count(run.num_devices),
         "precision": say(f"precision.{run.mixed_precision}"),
         "epoch_time": figures.seconds(run.epoch_time_s),
         "rate": figures.count(run.samples_per_s),

@@ -13,6 +13,7 @@ from typing import Protocol, cast
 import msgspec
 
 from ringside.data import sources
+from ringside.data.folder.labels import parse_separator
 from ringside.data.folder.table import TABLE_SUFFIXES
 from ringside.data.images import ImageData
 from ringside.errors import DataError, nearest
@@ -55,26 +56,41 @@ def _sources() -> dict[str, _Source]:
 
 
 def source_names() -> list[SourceInfo]:
-    """All sources, in the order of their names."""
+    """The folder and all sources that a name alone opens, in the order of their names."""
     return [
         SourceInfo(source.NAME, source.TITLE, source.SYNTHETIC, source.DEFAULT_IMAGE_SIZE)
         for source in _sources().values()
+        if source.NAME == "folder" or _opens_by_name(source)
     ]
+
+
+def _opens_by_name(source: _Source) -> bool:
+    return source.NAME != "folder" and getattr(source, "BY_NAME", True)
 
 
 def open_data(spec: DataSpec, *, skip: Collection[str] = ()) -> ImageData:
     """Open the data set. Raises `DataError` with a sentence about what cannot be used.
 
-    `skip` names files to leave out, as `check_data` names them in `bad`; only data in files can.
+    `skip` names files (rows of a data set of the Hub) to leave out, as `check_data` names them in
+    `bad`; generated and shipped data hold none.
     """
     source = _source(spec.source)
     if not skip:
         return source.open_source(spec)
-    if spec.path is None:
+    if spec.path is None and spec.repository is None:
         raise DataError(
             f"{spec.label!r} holds no files that could be left out, such as {min(skip)}."
         )
     return cast(_FileSource, source).open_source(spec, skip=frozenset(skip))
+
+
+def count_training(spec: DataSpec, enough: int) -> int | None:
+    """How many pictures a run would train on; None where saying so takes more than a moment.
+
+    From 4 x `enough` on a source may leave the counting.
+    """
+    counts = getattr(_source(spec.source), "num_training", None)
+    return cast("int | None", counts(spec, enough)) if counts else None
 
 
 def _source(name: str) -> _Source:
@@ -83,26 +99,51 @@ def _source(name: str) -> _Source:
     return _sources()[name]
 
 
-def parse_data(text: str, *, image_size: int | None = None, cwd: Path | None = None) -> DataSpec:
+def parse_data(
+    text: str,
+    *,
+    image_size: int | None = None,
+    cwd: Path | None = None,
+    separator: str | None = None,
+) -> DataSpec:
     """What `--data` means: a source ("emoji"), with a profile ("products:ci"), a folder, a table.
 
     The name of a source wins over a folder of the same name; `./emoji` is the folder. `image_size`
     is in pixels; without it the default of the profile or source counts, and without
-    a profile the first one. Relative paths start at `cwd`.
+    a profile the first one. Relative paths start at `cwd`. `separator` is what stands between the
+    labels of a cell, as a character or its name. `hf:owner/name` asks the Hub for its commit.
     Raises `DataError` for anything else, with the nearest known name.
     """
+    spec = _parsed(text, image_size, cwd or Path.cwd())
+    if separator is None:
+        return spec
+    if not getattr(_source(spec.source), "READS_TABLES", False):
+        raise DataError(f"{spec.label} has no table of labels: leave out --separator.")
+    return msgspec.structs.replace(spec, separator=parse_separator(separator))
+
+
+def _parsed(text: str, image_size: int | None, cwd: Path) -> DataSpec:
     if image_size is not None and not MIN_IMAGE_SIZE <= image_size <= MAX_IMAGE_SIZE:
         raise DataError(
             f"The image size {image_size} is outside {MIN_IMAGE_SIZE} to {MAX_IMAGE_SIZE} pixels."
         )
     name, _, profile = text.strip().partition(":")
-    if name in _sources() and name != "folder":
+    if name in _sources() and _opens_by_name(_sources()[name]):
         return _named(name, profile, image_size)
-    return _folder(text.strip(), image_size, cwd or Path.cwd())
+    for source in _sources().values():
+        spec_of = getattr(source, "spec_of", None)
+        if spec_of and (spec := spec_of(text.strip())):
+            size = image_size or spec.image_size
+            return cast(DataSpec, msgspec.structs.replace(spec, image_size=size))
+    return _folder(text.strip(), image_size, cwd)
 
 
 def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
     source = _source(name)
+    if check_profile := getattr(source, "check_profile", None):
+        check_profile(profile or None)
+        size = image_size or source.DEFAULT_IMAGE_SIZE
+        return DataSpec(source=name, profile=profile or None, image_size=size)
     profiles: dict[str, int] = getattr(source, "PROFILES", {})
     if profile and not profiles:
         raise DataError(f"{name!r} has no profiles: write {name} instead of {name}:{profile}.")
@@ -114,7 +155,7 @@ def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
 
 
 def _folder(text: str, image_size: int | None, cwd: Path) -> DataSpec:
-    names = [name for name in _sources() if name != "folder"]
+    names = [name for name, source in _sources().items() if _opens_by_name(source)]
     if not text or text == "folder":
         raise DataError(
             f"Name a data source ({', '.join(names)}) or write the path of a folder or table."

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ringside.data.pixels import Fault, PictureError
+from ringside.data.pixels import PictureError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,10 @@ TOO_MANY_BYTES = f"has more than {MAX_FILE_BYTES // 2**20} MiB: is it an image a
 
 
 class ImageSplit(Protocol):
-    """The pictures of one split. Picklable; `i` runs from 0 to `len(split) - 1`."""
+    """The pictures of one split. Picklable; `i` runs from 0 to `len(split) - 1`.
+
+    A split whose pictures need no codec has `pixels(i)` too: uint8 `[height, width, 3]`, its own.
+    """
 
     @property
     def targets(self) -> NDArray[np.uint8]:
@@ -135,20 +138,22 @@ class FileImages:
         return f"{self.root}/{self.paths[i].decode(errors='surrogateescape')}"
 
     def read(self, i: int) -> bytes:
-        try:
-            with open(self.name(i), "rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
-                    raise self._refusal(i, "too-large", TOO_MANY_BYTES)
-                return file.read()
-        except OSError as error:
-            reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
-            raise self._refusal(i, "unreadable", reason) from error
-
-    def _refusal(self, i: int, code: Fault, reason: str) -> PictureError:
-        return PictureError.about(self.name(i), code, reason)
+        return read_file(self.name(i), self.name(i))
 
     def part(self, start: int, stop: int) -> FileImages:
         return FileImages(self.root, self.paths.part(start, stop), self.targets[start:stop])
+
+
+def read_file(path: str, name: str) -> bytes:
+    """The content of an image file; `PictureError` about `name` when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+                raise PictureError.about(name, "too-large", TOO_MANY_BYTES)
+            return file.read()
+    except OSError as error:
+        reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
+        raise PictureError.about(name, "unreadable", reason) from error
 
 
 def fingerprint_of(

@@ -148,7 +148,7 @@ def _on_white(image: Image) -> Image:
 
 
 def evaluation_crop(rgb: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """The centre square of a picture, `[size, size, 3]`: short side to `size`, then cut.
+    """The largest square in the middle of a picture, resized to `[size, size, 3]`.
 
     Bilinear with antialiasing, the same for every picture, so evaluation has no randomness.
     """
@@ -156,11 +156,10 @@ def evaluation_crop(rgb: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     from PIL import Image
 
     height, width = rgb.shape[:2]
-    short = min(height, width)
-    new_width, new_height = (max(size, round(side * size / short)) for side in (width, height))
-    resized = Image.fromarray(rgb).resize((new_width, new_height), Image.Resampling.BILINEAR)
-    left, top = (new_width - size) // 2, (new_height - size) // 2
-    return np.array(resized.crop((left, top, left + size, top + size)), dtype=np.uint8)
+    side = min(height, width)
+    left, top = (width - side) // 2, (height - side) // 2
+    square = Image.fromarray(rgb).crop((left, top, left + side, top + side))
+    return np.array(square.resize((size, size), Image.Resampling.BILINEAR), dtype=np.uint8)
 
 
 def thumbnail(data: bytes, name: str, size: int = 96) -> bytes:

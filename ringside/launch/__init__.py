@@ -4,6 +4,12 @@ plan        what is executed: argv, environment delta, working folder
 local       create a run directory and start its supervisor
 supervisor  the detached process that owns one run and writes its exit record
 verdict     from exit code, requests and logs to one final state and one sentence
+inquest     the first cause of a failure
+deaths      how the ranks died, as the launcher reported it
+blame       who kept the others waiting, from the ranks' marks
+evidence    the last collective, the last checkpoint, the files that say more
+stall       a run in which no rank comes on any more
+memory_kills  whether the kernel ended a process for lack of memory
 ladder      request, SIGTERM, SIGKILL, and proof that nothing is left
 stop        ask a run to stop and wait for its end
 locks       one starter and one reconciler at a time

@@ -14,7 +14,7 @@ from ringside.errors import RingsideError
 from ringside.identity import boot_id, run_processes
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.locks import run_lock
-from ringside.launch.verdict import name_processes
+from ringside.launch.verdict import judge, name_processes
 from ringside.records import is_local, owner_is_alive, rank_errors, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
 
@@ -39,8 +39,11 @@ def reconcile(run: RunDir) -> bool:
         leftovers, errors = _end_leftovers(run), rank_errors(run)
         if errors:
             # A rank could still say why: that is the cause, not the missing record.
-            cause = f"Rank {errors[0].rank}: {errors[0].sentence}"
-            write_exit(run, state="failed", reason=cause, finished=finished)
+            verdict = judge(run, None)
+            write_exit(
+                run, state="failed", reason=verdict.reason, failure=verdict.failure,
+                finished=finished,
+            )  # fmt: skip
         else:
             write_exit(run, state="lost", reason=f"{why}{leftovers}.", finished=finished)
     return True

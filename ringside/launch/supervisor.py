@@ -19,7 +19,9 @@ from ringside import identity
 from ringside.errors import LaunchError, RingsideError, RunDirError
 from ringside.identity import ProcessIdentity, descendants, run_processes, wait_gone
 from ringside.launch.ladder import stop_grace_s, stop_ladder
+from ringside.launch.memory_kills import num_memory_kills
 from ringside.launch.plan import LaunchPlan
+from ringside.launch.stall import StallWatch
 from ringside.launch.verdict import Verdict, judge
 from ringside.records import write_exit, write_owner
 from ringside.rundir import RunDir, check_format
@@ -41,6 +43,9 @@ class Supervisor:
         self.signalled = False
         self.stop_seen: float | None = None
         self.forced = False
+        self.stall = StallWatch(run)
+        self.stalled_s: float | None = None
+        self.memory_kills = num_memory_kills()
         self.heartbeat = time.monotonic()
 
     def supervise(self) -> Verdict:
@@ -56,7 +61,10 @@ class Supervisor:
         except (OSError, RingsideError) as error:
             return Verdict("failed", f"The launcher could not be started: {error}")
         survivors = self._watch() or self._end_leftovers()
-        return judge(self.run, self.return_code, forced=self.forced, survivors=survivors)
+        return judge(
+            self.run, self.return_code, forced=self.forced, survivors=survivors,
+            stalled_s=self.stalled_s, memory_kills=self._new_memory_kills(),
+        )  # fmt: skip
 
     @property
     def return_code(self) -> int | None:
@@ -91,14 +99,24 @@ class Supervisor:
             write_owner(self.run, "supervisor", self.launcher_identity)
 
     def _watch(self) -> set[ProcessIdentity]:
-        """Until the launcher ends, or a stop request has run out of grace; returns survivors."""
+        """Until the launcher ends, a stop request has run out of grace, or no rank comes on.
+
+        Returns survivors.
+        """
         while not self._launcher_ended():
             if self._out_of_grace():
                 self.forced = True
                 return self.end_everything()
+            self.stalled_s = self.stall.stalled_s()
+            if self.stalled_s is not None:
+                return self.end_everything()
             self._beat()
             time.sleep(POLL_S)
         return set()
+
+    def _new_memory_kills(self) -> int | None:
+        now = num_memory_kills()
+        return None if now is None or self.memory_kills is None else now - self.memory_kills
 
     def _launcher_ended(self) -> bool:
         self._reap()
@@ -179,6 +197,7 @@ def main(argv: list[str]) -> str | None:
             reason=verdict.reason,
             return_code=supervisor.return_code,
             signal=verdict.signal,
+            failure=verdict.failure,
         )
     except RingsideError as error:
         return str(error)

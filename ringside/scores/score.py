@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ringside.scores.predictions import Task, check_predictions, decide
+from ringside.scores.thresholds import best_threshold
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,9 @@ class ClassScores(msgspec.Struct, frozen=True):
 
     None where the ratio is undefined: `auc` without a positive or without a negative,
     `average_precision` without a positive, `f1` when the class is in neither truth nor prediction.
+    The counts and `f1` are at the common threshold. `f1_tuned` is the highest F1 that any threshold
+    reaches on these samples, `threshold_tuned` where; None without a positive or without a
+    negative, and in a single-label task, which has no thresholds.
     """
 
     name: str
@@ -30,13 +34,17 @@ class ClassScores(msgspec.Struct, frozen=True):
     false_positives: int
     false_negatives: int
     true_negatives: int
+    threshold_tuned: float | None = None
+    f1_tuned: float | None = None
 
 
 class Scores(msgspec.Struct, frozen=True):
     """All scores, from 0 to 1; None where undefined.
 
     `auc_macro` is the mean over the `num_auc_classes` classes with a defined AUC; the others are
-    named in `undefined_classes`. `accuracy` is top-1 and single-label only.
+    named in `undefined_classes`. `accuracy` is top-1 and single-label only. `hamming_loss` is the
+    share of wrong decisions among all labels of all samples, and `f1_macro_tuned` the mean
+    `f1_tuned` of the classes that have one; both are multi-label only.
     """
 
     num_evaluated: int
@@ -49,6 +57,8 @@ class Scores(msgspec.Struct, frozen=True):
     accuracy: float | None
     threshold: float
     per_class: list[ClassScores]
+    hamming_loss: float | None = None
+    f1_macro_tuned: float | None = None
 
 
 def score(
@@ -75,7 +85,7 @@ def score(
         raise ValueError(f"{len(classes)} class names for {targets.shape[1]} columns")
     predicted = decide(probabilities, task, threshold)
     per_class = [
-        _score_class(name, probabilities[:, i], predicted[:, i], targets[:, i] == 1)
+        _score_class(name, probabilities[:, i], predicted[:, i], targets[:, i] == 1, task)
         for i, name in enumerate(classes)
     ]
     aucs = [one.auc for one in per_class if one.auc is not None]
@@ -96,6 +106,8 @@ def score(
         accuracy=_accuracy(predicted, targets) if task == "single_label" else None,
         threshold=threshold,
         per_class=per_class,
+        hamming_loss=_hamming_loss(predicted, targets) if task == "multi_label" else None,
+        f1_macro_tuned=_mean([one.f1_tuned for one in per_class if one.f1_tuned is not None]),
     )
 
 
@@ -104,6 +116,7 @@ def _score_class(
     probability: NDArray[np.float32],
     predicted: NDArray[np.bool_],
     actual: NDArray[np.bool_],
+    task: Task,
 ) -> ClassScores:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
@@ -112,6 +125,7 @@ def _score_class(
     false_positives = int(predicted.sum()) - true_positives
     false_negatives = support - true_positives
     has_both = 0 < support < len(actual)
+    tuned = best_threshold(probability, actual) if task == "multi_label" else None
     return ClassScores(
         name=name,
         support=support,
@@ -122,12 +136,20 @@ def _score_class(
         false_positives=false_positives,
         false_negatives=false_negatives,
         true_negatives=len(actual) - support - false_positives,
+        threshold_tuned=tuned[0] if tuned else None,
+        f1_tuned=tuned[1] if tuned else None,
     )
 
 
 def _f1(true_positives: int, false_positives: int, false_negatives: int) -> float | None:
     denominator = 2 * true_positives + false_positives + false_negatives
     return 2 * true_positives / denominator if denominator else None
+
+
+def _hamming_loss(predicted: NDArray[np.bool_], targets: NDArray[np.uint8]) -> float:
+    from sklearn.metrics import hamming_loss
+
+    return float(hamming_loss(targets, predicted.astype(targets.dtype)))
 
 
 def _accuracy(predicted: NDArray[np.bool_], targets: NDArray[np.uint8]) -> float:

@@ -19,11 +19,13 @@ BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 
 FLAGS = {
     "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
-    "--processes --seed --set --skip-bad",
+    "--processes --seed --separator --set --skip-bad --weights",
     "resume": "--epochs --follow --processes",
     "watch": "",
     "list": "--json --limit",
-    "show": "--json",
+    "show": "--classes --json",
+    "export": "--checkpoint --format --out",
+    "label": "--checkpoint --json --threshold --top",
     "stop": "--after-epoch",
     "compare": "--json",
     "ui": "--host --open --port",
@@ -35,13 +37,16 @@ FLAGS = {
     "presets import": "--name",
     "presets export": "",
     "data make": "--num-images --profile --seed --workers",
-    "data check": "--json --workers",
+    "data check": "--json --separator --workers",
+    "data prepare": "--format --json --out --quality --separator --short-side --skip-bad --workers "
+    "--yes",
 }
 
 LIST_KEYS = {"id", "state", "preset", "data", "started"}
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
-    "speedup_details", "baseline", "best_checkpoint", "failure", "warnings", "total_time_s", "exit",
+    "speedup_details", "baseline", "best_checkpoint", "class_scores", "failure", "warnings",
+    "total_time_s", "exit",
 }  # fmt: skip
 PRESET_KEYS = {"name", "title", "devices", "origin"}
 
@@ -194,7 +199,7 @@ def test_compare_for_people_in_a_pipe(ringside, story):
     """Twelve columns, and none may be cut because a pipe has no width."""
     _, out, _ = ringside("compare", "calm", "swift")
     header, first, second = out.splitlines()[:3]
-    assert header.split()[:5] == ["run", "preset", "processes", "precision", "epoch"]
+    assert header.split()[:5] == ["run", "preset", "devices", "precision", "epoch"]
     assert header.rstrip().endswith("device-hours")
     assert "–" in first
     assert [part for part in ("swift-hare", "3.08x", "77 %", "-0.0300") if part not in second] == []

@@ -38,7 +38,7 @@ def test_accelerate_reads_the_committed_file(preset):
     config = ClusterConfig.from_yaml_file(str(built_in_folder() / f"{preset.name}.yaml"))
     assert config.distributed_type == preset.file.accelerate.distributed_type
     assert config.mixed_precision == preset.file.accelerate.mixed_precision
-    assert config.num_processes == (1 if preset.name == "single" else 2)
+    assert config.num_processes == (1 if config.distributed_type == "NO" else 2)
 
 
 def test_the_launcher_can_split_logs_by_rank():

@@ -16,6 +16,7 @@ from ringside.data import DataReport, check_data, odd_images, open_data, parse_d
 from ringside.data.check import checking, decoding
 from ringside.data.check.report import RULES
 from ringside.data.images import FileImages
+from ringside.data.pool import spread
 from ringside.errors import DataError
 
 AddImages = Callable[..., Path]
@@ -333,7 +334,7 @@ def test_no_more_chunks_are_under_way_than_keep_the_processes_busy(
     cut: list[int] = []
     monkeypatch.setattr(FileImages, "part", lambda s, a, b: cut.append(a) or images(s, a, b))
     first = open_data(parse_data(str(damaged))).train
-    found = decoding.decode_chunks(decoding.chunks_of([first] * 20), 2)
+    found = spread(decoding.decode_chunk, decoding.chunks_of([first] * 20), 2)
     next(found)
     assert len(cut) <= 6 + 6
     found.close()

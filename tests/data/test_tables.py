@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -110,10 +112,13 @@ def test_parquet_that_holds_the_pictures_is_refused(tmp_path: Path, opened: Open
         opened(tmp_path / "photos.parquet")
 
 
-NAMES = ("007", "NA", "null", "1e5", "True", "nan", "-0")
+NAMES = (
+    "007", "NA", "n.a.", "null", "None", "1e5", "1.0", "True", "true", "nan", "inf",
+    "-0", "0x1F", "1_000", "2024-01-01", "no",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["photos.csv", "photos.jsonl", "photos.parquet"])
+@pytest.mark.parametrize("name", ["photos.csv", "photos.tsv", "photos.jsonl", "photos.parquet"])
 def test_text_stays_text(add_images: AddImages, opened: Opened, name: str) -> None:
     """D4: no cell is guessed into a number, a blank or a truth value, in names and in labels."""
     import pyarrow as pa
@@ -121,9 +126,10 @@ def test_text_stays_text(add_images: AddImages, opened: Opened, name: str) -> No
 
     files = [f"{label}.png" for label in NAMES]
     root = add_images(*files)
-    if name.endswith("csv"):
-        rows = [f"{label},{label}" for label in NAMES]
-        (root / name).write_text("\n".join(["file_name,label", *rows]))
+    if name.endswith("sv"):
+        rows = [("file_name", "label"), *((label, label) for label in NAMES)]
+        delimiter = "\t" if name.endswith("tsv") else ","
+        (root / name).write_text("\n".join(map(delimiter.join, rows)))
     elif name.endswith("jsonl"):
         lines = [json.dumps({"file_name": label, "label": label}) for label in NAMES]
         (root / name).write_text("\n".join(lines))
@@ -135,6 +141,26 @@ def test_text_stays_text(add_images: AddImages, opened: Opened, name: str) -> No
         Path(split.name(i)).name for split in (data.train, data.val) for i in range(len(split))
     }
     assert names == set(files)
+
+
+@pytest.mark.parametrize("form", ["{};{}", "{}\n{}", '["{}", "{}"]', "['{}', '{}']", "[{}, {}]"])
+def test_text_stays_text_among_several_labels(
+    add_images: AddImages, opened: Opened, form: str
+) -> None:
+    pairs = list(itertools.pairwise(NAMES))
+    root = add_images(*(f"{i}.png" for i in range(len(pairs))))
+    with (root / "photos.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("file_name", "labels"))
+        writer.writerows((f"{i}.png", form.format(*pair)) for i, pair in enumerate(pairs))
+    data = opened(root / "photos.csv")
+    assert data.classes == tuple(sorted(NAMES))
+    assert (data.train.targets.sum(axis=1) == 2).all()
+
+
+def test_folder_names_stay_text(add_images: AddImages, opened: Opened) -> None:
+    root = add_images(*(f"{name}/{i}.png" for name in NAMES for i in range(2)))
+    assert opened(root).classes == tuple(sorted(NAMES))
 
 
 def test_numbers_and_truth_values_of_json_keep_their_spelling(

@@ -21,7 +21,9 @@ from training.checkpoint import load_weights
 from training.control import Control
 from training.engine import Engine
 from training.evaluation import Evaluator
-from training.model import make_loss, make_model, make_optimizer
+from training.input import Feed
+from training.losses import make_loss
+from training.model import make_model, make_optimizer
 
 
 def main(spec_path: str, checkpoint: str, out: str) -> None:
@@ -36,7 +38,7 @@ def main(spec_path: str, checkpoint: str, out: str) -> None:
         for buffer in running_statistics(engine.plain):
             buffer += engine.rank - (engine.world - 1) / 2
     control = Control(engine.rank, engine.world)
-    result = Evaluator(engine, data, control, num_workers=0).evaluate(1)
+    result = Evaluator(engine, data, control, Feed(engine, data, control)).evaluate(1)
     if engine.rank == 0:
         Path(out).write_bytes(msgspec.json.encode(result))
     if engine.world > 1:

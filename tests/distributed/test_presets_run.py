@@ -38,6 +38,7 @@ EXPECTED = {
     },
     "ddp_powersgd": {"strategy": "ddp", "comm_hook": "power_sgd"},
     "local_sgd": {"strategy": "local_sgd", "comm_hook": "no", "reduce_dtype": None},
+    "model_parallel": {"strategy": "model_parallel", "comm_hook": "no", "reduce_dtype": None},
     "fsdp": {"strategy": "fsdp", "mixed_precision": "no", "reduce_dtype": "fp32"},
     "fsdp_bf16": {"strategy": "fsdp", "mixed_precision": "bf16", "reduce_dtype": "bf16"},
 }

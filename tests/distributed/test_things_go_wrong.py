@@ -1,16 +1,14 @@
-"""What users meet: a broken image, a dead rank, a taken port, a Stop, the wrong file."""
+"""What users meet: a broken image, a taken port, a Stop, the wrong file."""
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 from PIL import Image
 
@@ -125,22 +123,6 @@ def test_bad_files_can_be_left_out_and_that_is_recorded(photos, root):
     record = fold_run(RunDir(root / list_runs(root)[0].id))
     assert record.spec.data.skip == ("train/dog/3.jpg",)
     assert record.started.num_train == 31
-
-
-def test_one_killed_rank_fails_the_run_and_leaves_nothing(start):
-    run = start("ddp", epochs=500)
-    wait_until_training(run)
-    victim = next(
-        process
-        for identity in run_processes(run.id)
-        if (process := psutil.Process(identity.pid)).environ().get("RANK") == "1"
-    )
-    victim.send_signal(signal.SIGKILL)
-    record = wait_for_end(run)
-    assert record.state == "failed"
-    assert "rank 1" in record.exit.reason.lower()
-    assert "SIGKILL" in record.exit.reason
-    assert run_processes(run.id) == set()
 
 
 def test_stop_ends_a_run_with_a_checkpoint(start):

@@ -47,12 +47,22 @@ class FakeNvml(SimpleNamespace):
     def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
         return self.UUIDS[handle]
 
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> list[int]:  # noqa: N802
+        if handle == 2:
+            raise NVMLError("Not Supported")
+        return [9, handle]
+
 
 @pytest.fixture
 def three_gpus(monkeypatch):
     nvml = FakeNvml()
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     return nvml
+
+
+def test_compute_capabilities_are_told_where_the_driver_knows(three_gpus):
+    found = [gpu.compute_capability for gpu in read_hardware().gpus]
+    assert found == [(9, 0), (9, 1), None]
 
 
 def test_without_the_nvidia_library_there_are_no_gpus(monkeypatch):

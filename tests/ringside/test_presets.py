@@ -98,17 +98,18 @@ class TestBuiltIn:
     def test_accelerate_takes_the_rendered_file(self, path):
         """The launcher wants the count literally, and refuses keys that it does not know."""
         config = yaml.safe_load((CLONE / "accelerate_configs" / path.name).read_text())
-        single = path.stem == "single"
-        assert config["num_processes"] == (1 if single else 2)
+        one = config["distributed_type"] == "NO"
+        assert config["num_processes"] == (1 if one else 2)
         assert config["main_process_port"] == 0
         assert config["mixed_precision"] in ("no", "fp16", "bf16")
         assert ("fsdp_config" in config) == (config["distributed_type"] == "FSDP")
 
-    def test_needs_a_gpu_exactly_for_fp16_and_offload(self, path):
+    def test_needs_a_gpu_exactly_for_fp16_offload_and_data_parallel(self, path):
         preset = load_preset(path)
         settings = preset.file.accelerate
         offloads = bool(settings.fsdp_config and settings.fsdp_config.fsdp_offload_params)
-        needs_gpu = settings.mixed_precision == "fp16" or offloads
+        threads = preset.file.training.parallelism == "data_parallel"
+        needs_gpu = settings.mixed_precision == "fp16" or offloads or threads
         assert ("cpu" not in preset.about.devices) == needs_gpu
 
 

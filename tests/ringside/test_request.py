@@ -59,7 +59,7 @@ def ours(tmp_path, monkeypatch):
         ("ddp", 2, 32, 2, "cuda", 256),
         ("ddp", 4, 32, 4, "cuda", 512),
         ("fsdp", 4, 1, 4, "cuda", 512),
-        ("ddp_accum4", 4, 32, 4, "cuda", 2048),
+        ("ddp_accum4", 2, 32, 2, "cuda", 1024),
         ("ddp_accum8", 0, 2, 2, "cpu", 1024),
     ],
 )

@@ -14,6 +14,8 @@ from torchmetrics.classification import (
     MultilabelAUROC,
     MultilabelAveragePrecision,
     MultilabelF1Score,
+    MultilabelHammingDistance,
+    MultilabelStatScores,
 )
 
 from ringside.errors import DataError
@@ -56,6 +58,8 @@ def test_multi_label_equals_scikit_learn() -> None:
         assert counts == (tn, fp, fn, tp)
         assert one.support == tp + fn
     assert scores.accuracy is None
+    hamming = sklearn_metrics.hamming_loss(targets, decided)
+    assert scores.hamming_loss == pytest.approx(hamming, abs=1e-12)
 
 
 def test_multi_label_equals_torchmetrics() -> None:
@@ -66,8 +70,13 @@ def test_multi_label_equals_torchmetrics() -> None:
         (scores.auc_macro, MultilabelAUROC(7)),
         (scores.map_macro, MultilabelAveragePrecision(7)),
         (scores.f1_macro, MultilabelF1Score(7, threshold=0.6)),
+        (scores.hamming_loss, MultilabelHammingDistance(7, threshold=0.6)),
     ):
         assert value == pytest.approx(metric(*tensors).item(), abs=1e-6)
+    counts = MultilabelStatScores(7, threshold=0.6, average="none")(*tensors).tolist()
+    for one, (tp, fp, tn, fn, support) in zip(scores.per_class, counts, strict=True):
+        found = (one.true_positives, one.false_positives, one.true_negatives, one.false_negatives)
+        assert (*found, one.support) == (tp, fp, tn, fn, support)
 
 
 def test_single_label_equals_torchmetrics() -> None:

@@ -90,14 +90,17 @@ def test_mistakes_are_sentences(words, monkeypatch):
         ("comm_hook", "fp16"),
         ("compiled", True),
         ("channels_last", False),
+        ("freeze", "backbone"),
+        ("sync_batchnorm", True),
+        ("ema_decay", 0.9),
         ("threads", 2),
     ],
 )
 def test_each_difference_between_requested_and_observed_is_refused(field, value, make_spec):
     spec = make_spec("ddp")
     good = Observed(
-        num_processes=2, strategy="ddp", mixed_precision="no", backend="gloo", device="cpu",
-        device_name="x", num_parameters=1, channels_last=True, threads=1,
+        num_processes=2, num_devices=2, strategy="ddp", mixed_precision="no", backend="gloo",
+        device="cpu", device_name="x", num_parameters=1, channels_last=True, threads=1,
     )  # fmt: skip
     check(spec, good)
     with pytest.raises(SetupError, match="not the one asked for"):

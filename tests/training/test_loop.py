@@ -13,9 +13,10 @@ from ringside.events import WindowTimed
 from ringside.spec import DataSpec
 from training.control import Control
 from training.engine import Engine
-from training.images import Batches, Images, make_loader
+from training.input import Batches
+from training.input.loading import Crop, Pictures, make_loader
 from training.loop import RankWindow, Trainer
-from training.model import make_loss
+from training.losses import make_loss
 from training.order import TrainingOrder
 
 
@@ -56,7 +57,7 @@ def train(make_spec):
         )  # fmt: skip
         engine.prepare(net, torch.optim.SGD(net.parameters(), lr=0.1))
         order = TrainingOrder(spec, len(data.train), 0)
-        images = Images(data.train, 32, seed=0, augment=True)
+        images = Pictures(data.train, Crop(32, 0, True, 0.7), decode_here=True)
         batches = Batches(make_loader(images, order, num_workers=0, pin=False), engine.device)
         trainer = Trainer(engine, order, batches, Control(0, 1), Recorder(), Recorder())
         return trainer, trainer.train_epoch(1)

@@ -11,6 +11,7 @@ from ringside.models import SUGGESTED
 from training.engine import Engine
 from training.failure import describe
 from training.model import make_model, make_optimizer
+from training.observation import is_synchronised
 
 
 @pytest.mark.parametrize("name", SUGGESTED)
@@ -27,6 +28,30 @@ def test_a_size_that_the_model_cannot_take_is_a_sentence(make_spec):
     engine.prepare(model, make_optimizer(spec, model))
     with pytest.raises(SetupError, match=r"vit_small_patch16_224 cannot take images of 8 px"):
         engine.observe()
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_efficientnet"])
+def test_synchronised_batchnorm_is_the_same_function(name, make_spec):
+    """timm's BatchNormAct2d holds an activation, which torch's own conversion would drop."""
+    on_gpus = {"model": name, "device": "cuda", "gpu_ids": (0, 1)}
+    plain = make_model(make_spec("ddp", **on_gpus), 7).eval()
+    wished = make_spec("ddp", training={"sync_batchnorm": True}, **on_gpus)
+    synchronised = make_model(wished, 7).eval()
+    assert is_synchronised(synchronised)
+    assert not is_synchronised(plain)
+    assert list(synchronised.state_dict()) == list(plain.state_dict())
+    images = torch.randn(2, 3, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(synchronised(images), plain(images))
+
+
+def test_a_model_without_batchnorm_has_nothing_to_synchronise(make_spec):
+    spec = make_spec(
+        "ddp", model="convnext_atto", device="cuda", gpu_ids=(0, 1),
+        training={"sync_batchnorm": True},
+    )  # fmt: skip
+    with pytest.raises(SetupError, match="convnext_atto has no BatchNorm"):
+        make_model(spec, 7)
 
 
 def test_one_image_per_device_is_explained():

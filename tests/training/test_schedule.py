@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import types
 
 import pytest
 import torch
 
+from training.control import Control
+from training.loop import Trainer
+from training.order import TrainingOrder
 from training.schedule import learning_rate_at
 
 
@@ -31,3 +35,26 @@ def test_without_warm_up_it_is_torchs_own_cosine():
         assert ours == pytest.approx(theirs.get_last_lr()[0], abs=1e-9)
         optimizer.step()
         theirs.step()
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("num_processes", [1, 2, 4])
+def test_the_last_rate_does_not_depend_on_processes_or_micro_steps(num_processes, k, make_spec):
+    """640 images in batches of 96 for 3 epochs: 18 steps, of which the first 3 warm up."""
+    spec = make_spec(
+        "single" if num_processes == 1 else "ddp",
+        num_processes=num_processes,
+        micro_batch=96 // (num_processes * k),
+        training={"accumulation_steps": k, "learning_rate": 0.01, "base_batch": 24},
+    )
+    groups = [{}, {}]
+    engine = types.SimpleNamespace(
+        spec=spec, device=torch.device("cpu"), pipeline=None, num_replicas=num_processes,
+        accelerator=types.SimpleNamespace(scaler=None),
+        optimizer=types.SimpleNamespace(param_groups=groups),
+    )  # fmt: skip
+    trainer = Trainer(engine, TrainingOrder(spec, 640, 0), [], Control(0, 1), None, None)
+    trainer.step = trainer.total_steps - 1
+    trainer._set_learning_rate()
+    expected = 0.01 * math.sqrt(96 / 24) * 0.5 * (1 + math.cos(math.pi * 14 / 15))
+    assert [group["lr"] for group in groups] == pytest.approx([expected, expected], rel=1e-12)

@@ -72,6 +72,7 @@ def ending_card(ending: Ending | None) -> str:
     if ending is None:
         return ""
     folded = ""
+    more = "".join(f"<p>{escape(line)}</p>" for line in ending.more)
     if ending.traceback:
         folded = (
             f"<details><summary>{escape(say('run.traceback'))}</summary>"
@@ -79,7 +80,7 @@ def ending_card(ending: Ending | None) -> str:
         )
     return (
         f'<div class="rs-ending{" rs-ending-bad" if ending.bad else ""}">'
-        f"<b>{escape(ending.title)}</b><p>{escape(ending.sentence)}</p>{folded}</div>"
+        f"<b>{escape(ending.title)}</b><p>{escape(ending.sentence)}</p>{more}{folded}</div>"
     )
 
 

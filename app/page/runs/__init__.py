@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from app.page.draw import heading
+from app.page.draw.classes import SORT_CLASSES
 from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
 from app.page.runs.handlers import SERIES, Handlers, Parts, points_frame
 from app.page.settings import PageSettings
@@ -53,6 +54,13 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
         with gr.Row(elem_classes="rs-columns", equal_height=True):
             shown |= _draw_log()
             shown |= _draw_curves()
+        shown["classes"] = gr.HTML(
+            "",
+            elem_id="classes",
+            elem_classes="rs-card rs-maybe",
+            apply_default_css=False,
+            js_on_load=SORT_CLASSES,
+        )
         shown["remarks"] = block("remarks", elem_classes="rs-card rs-maybe")
         shown["setup"] = block("setup", elem_classes="rs-card rs-maybe")
     shown["list"] = block("run-list", elem_classes="rs-card")
@@ -136,7 +144,7 @@ def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
     polled = [
         parts.notice, parts.seen, parts.live, parts.head, parts.stop, parts.tiles, parts.ending,
         parts.epochs, parts.step, parts.log_choice, parts.log, parts.loss, parts.scores,
-        parts.remarks, parts.setup, parts.list,
+        parts.classes, parts.remarks, parts.setup, parts.list,
     ]  # fmt: skip
     inputs = {parts.run, parts.seen, parts.log_choice}
     page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)

@@ -13,6 +13,7 @@ from gradio.components import Component
 
 from app.guard import require_token
 from app.page.draw import soft
+from app.page.draw.classes import class_cards
 from app.page.draw.runs import (
     empty_list,
     ending_card,
@@ -64,6 +65,7 @@ class Parts:
     log: gr.HTML
     loss: gr.LinePlot
     scores: gr.LinePlot
+    classes: gr.HTML
     remarks: gr.HTML
     setup: gr.HTML
     list: gr.HTML
@@ -193,6 +195,7 @@ def _texts(view: RunView, sign_of_life: str) -> dict[str, str]:
         "ending": ending_card(view.ending),
         "epochs": epoch_table(view),
         "step": step_card(view.step),
+        "classes": class_cards(view.classes),
         "remarks": remarks(view),
         "setup": setup_card(view),
     }

@@ -175,7 +175,7 @@ class Handlers:
         form = self.form
         shown: Changes = {
             form.batch: asked,
-            form.processes: spec.num_processes,
+            form.processes: spec.num_devices,
             form.image_size: spec.data.image_size,
         }
         if empty:

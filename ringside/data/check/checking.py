@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from ringside.data.check.decoding import (
     DIGEST_BYTES,
     Decoded,
     chunks_of,
-    decode_chunks,
+    decode_chunk,
 )
 from ringside.data.check.equal import equal_groups, notes_on_equal
 from ringside.data.check.report import BadFile, ClassCount, DataReport, UnusualImages
@@ -21,6 +20,7 @@ from ringside.data.discovery import parse_data
 from ringside.data.folder.dealing import notes_on_classes, with_splits
 from ringside.data.folder.records import Record
 from ringside.data.notes import Note
+from ringside.data.pool import num_cpus, spread
 from ringside.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,12 +74,11 @@ def _decode(
 ) -> Decoded:
     """All results in one, in the order of the pictures, however they arrived."""
     total = len(content.names)
-    num_cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    workers = workers or max(1, min(num_cpus or 1, total // MIN_PER_WORKER))
+    workers = workers or max(1, min(num_cpus(), total // MIN_PER_WORKER))
     digests, bad = bytearray(DIGEST_BYTES * total), []
     kinds: dict[str, list[int]] = {}
     done = 0
-    for part in decode_chunks(chunks_of(content.splits), workers):
+    for part in spread(decode_chunk, chunks_of(content.splits), workers):
         start = DIGEST_BYTES * part.start
         digests[start : start + len(part.digests)] = part.digests
         bad += part.bad

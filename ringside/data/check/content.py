@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringside.data.classes import class_list
 from ringside.data.discovery import open_data
 from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Problem, Record
+from ringside.data.hub.reading import read_hub
 from ringside.data.images import FileImages, ImageSplit, PackedBytes, Task
 from ringside.data.notes import Note
 from ringside.data.splits import Split
@@ -34,13 +36,16 @@ class Content:
 
 def content_of(spec: DataSpec) -> Content:
     """Everything but pixels. Raises `DataError` where nothing can be checked."""
-    return _of_files(Path(spec.path)) if spec.path else _of_built_in(spec)
+    if spec.repository:
+        return _of_hub(spec)
+    is_folder = spec.path is not None and spec.source != "prepared"
+    return _of_files(spec, Path(spec.path or "")) if is_folder else _of_opened(spec)
 
 
-def _of_files(path: Path) -> Content:
+def _of_files(spec: DataSpec, path: Path) -> Content:
     import numpy as np
 
-    found = read_images(path)
+    found = read_images(path, spec.separator)
     root = str(found.listing.root)
     records = found.records.records
     names = sorted({*found.listing.images(), *(record.path for record in records)})
@@ -52,7 +57,16 @@ def _of_files(path: Path) -> Content:
     )  # fmt: skip
 
 
-def _of_built_in(spec: DataSpec) -> Content:
+def _of_hub(spec: DataSpec) -> Content:
+    found = read_hub(spec)
+    images = found.images(found.records, class_list(r.labels for r in found.records))
+    names = [record.path for record in found.records]
+    return Content(
+        None, found.task, found.layout, [images], names, found.records, [], found.notes
+    )  # fmt: skip
+
+
+def _of_opened(spec: DataSpec) -> Content:
     data = open_data(spec)
     parts: tuple[tuple[Split, ImageSplit], ...] = (("train", data.train), ("val", data.val))
     records = [
@@ -60,8 +74,9 @@ def _of_built_in(spec: DataSpec) -> Content:
         for split, part in parts
         for i, row in enumerate(part.targets)
     ]
+    where = "" if spec.path else ", built in"
     return Content(
-        None, data.task, f"{data.title}, built in.", [part for _, part in parts],
+        None, data.task, f"{data.title}{where}.", [part for _, part in parts],
         [record.path for record in records], records, [],
         [Note("synthetic", note) for note in data.notes] if data.synthetic else [],
     )  # fmt: skip

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ringside.data.images import ImageSplit
 from ringside.data.pixels import Fault, PictureError, load_image, to_rgb
-from ringside.errors import DataError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,41 +47,6 @@ def chunks_of(splits: Iterable[ImageSplit]) -> Iterator[Chunk]:
         for start in range(0, len(split), CHUNK_IMAGES):
             yield Chunk(offset + start, split.part(start, start + CHUNK_IMAGES))
         offset += len(split)
-
-
-def decode_chunks(chunks: Iterable[Chunk], workers: int) -> Iterator[Decoded]:
-    """Decode the chunks in so many processes, or here when it is one; in any order.
-
-    No more chunks are under way than keep the processes busy, so memory does not grow with them.
-    Raises `DataError` when a process is killed.
-    """
-    if workers <= 1:
-        yield from map(decode_chunk, chunks)
-        return
-    import multiprocessing
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-    from concurrent.futures.process import BrokenProcessPool
-
-    context = multiprocessing.get_context("spawn")  # the caller may hold threads
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_ctrl_c_to_parent)
-    waiting = iter(chunks)
-    try:
-        pending = {pool.submit(decode_chunk, chunk) for chunk in islice(waiting, 3 * workers)}
-        while pending:
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            pending |= {pool.submit(decode_chunk, chunk) for chunk in islice(waiting, len(done))}
-            yield from (future.result() for future in done)
-    except BrokenProcessPool as error:
-        raise DataError(
-            "A process that decoded images was killed, most likely for lack of memory: check "
-            "again with fewer workers. (A script calls check_data below `if __name__ == ...`.)"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_ctrl_c_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def decode_chunk(chunk: Chunk) -> Decoded:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,8 +14,11 @@ from ringside.data.folder.table import Cell, Table
 from ringside.data.images import Task
 from ringside.data.notes import Note, first_few
 from ringside.errors import DataError
+from ringside.spec import Separator
 
-LABEL_SEPARATORS = {"\n": "line break", ";": "semicolon", "|": "bar", ",": "comma"}
+LABEL_SEPARATORS: dict[Separator, str] = {
+    "\n": "line break", ";": "semicolon", "|": "bar", ",": "comma",
+}  # fmt: skip
 ONE_LABEL = ("label", "class", "category", "class_name")
 MANY_LABELS = ("labels", "tags", "classes", "categories")
 FLAGS = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
@@ -33,13 +37,14 @@ class Labels:
     notes: Sequence[Note] = ()
 
 
-def read_labels(table: Table) -> Labels:
+def read_labels(table: Table, separator: Separator | None = None) -> Labels:
     """The task and the labels of every row.
 
     `label` holds one class per image and is never cut. `labels` holds any number: a list, or text
     with the first separator that occurs in the column, tried in the order line break, `;`, `|`,
     `,`. Names such as class and tags stand for them where neither exists. Without any, every
     other column is a class when its cells are all 0 or 1 (or true and false).
+    A given `separator` cuts the texts of either column, and `none` cuts none of them.
     Raises `DataError` when none of these fits.
     """
     found = table.known("label", "labels") or table.known(*ONE_LABEL, *MANY_LABELS)
@@ -49,30 +54,65 @@ def read_labels(table: Table) -> Labels:
             "to use to label (one class per image) or labels (any number)."
         )
     if not found:
-        return _from_flags(table)
-    column = found[0]
-    if table.known(*MANY_LABELS):
-        return _from_lists(table, column)
+        if separator is not None:
+            raise _no_text_to_cut(f"{table.path} has one column per label")
+        return read_flags(table)
+    return read_column(table, found[0], bool(table.known(*MANY_LABELS)), separator)
+
+
+def read_column(
+    table: Table, column: str, holds_many: bool, separator: Separator | None = None
+) -> Labels:
+    """The labels of one column, as `label` (or with `holds_many` as `labels`) in `read_labels`."""
+    if holds_many or separator not in (None, "none"):
+        return _from_lists(table, column, separator)
     rows: list[tuple[str, ...]] = [(text,) if text else () for text in table.texts(column)]
     return Labels("single_label", rows, f"one class per image in column {column}")
 
 
-def _from_lists(table: Table, column: str) -> Labels:
-    cells: list[Cell] = [_unbracketed(cell) for cell in table.cells(column)]
+def _from_lists(table: Table, column: str, chosen: Separator | None) -> Labels:
+    cells = table.cells(column)
+    if chosen != "none":  # else a text in brackets is a label too
+        cells = [_unbracketed(cell) for cell in cells]
     texts = [cell for cell in cells if isinstance(cell, str)]
-    separator = next(
-        (s for s in LABEL_SEPARATORS if any(s in text.strip() for text in texts)), None
-    )
+    if chosen and not any(texts):
+        raise _no_text_to_cut(f"{table.path}, {column} holds lists")
+    found = [s for s in LABEL_SEPARATORS if any(s in text.strip() for text in texts)]
+    separator = chosen or (found[0] if found else "none")
     rows = [
-        _clean(cell if isinstance(cell, list) else cell.split(separator) if separator else [cell])
+        _clean([cell] if separator == "none" else cell.split(separator))
+        if isinstance(cell, str)
+        else _clean(cell)
         for cell in cells
     ]
     layout = f"labels in column {column}, "
-    if separator:
+    if separator != "none":
         layout += f"separated by a {LABEL_SEPARATORS[separator]}"
+        layout += ", which no cell has" if separator not in found else " as chosen" * bool(chosen)
         return Labels("multi_label", rows, layout)
     layout += "as lists" if len(texts) < len(cells) else "one label per cell"
-    return Labels("multi_label", rows, layout, _note_on_blanks(table, column, texts))
+    layout += " as chosen" * bool(chosen)
+    notes = [] if chosen else _note_on_blanks(table, column, texts)
+    return Labels("multi_label", rows, layout, notes)
+
+
+def parse_separator(text: str) -> Separator:
+    """The separator that a person means: the character, or its name."""
+    names: dict[str, Separator] = {
+        "newline": "\n", "\\n": "\n", "semicolon": ";", "bar": "|", "comma": ",", "none": "none",
+    }  # fmt: skip
+    named = names.get(text.strip().lower())
+    found = named or next((known for known in LABEL_SEPARATORS if known == text), None)
+    if found:
+        return found
+    raise DataError(
+        f"{text!r} does not separate labels here: choose ; | , or newline, or none for one label "
+        "per cell."
+    )
+
+
+def _no_text_to_cut(why: str) -> DataError:
+    return DataError(f"{why}, so no separator stands between labels: leave out --separator.")
 
 
 def _note_on_blanks(table: Table, column: str, texts: list[str]) -> list[Note]:
@@ -92,26 +132,29 @@ def _note_on_blanks(table: Table, column: str, texts: list[str]) -> list[Note]:
 
 
 def _unbracketed(cell: Cell) -> Cell:
-    """A list written as text, `["red", "blue"]` or `['red', 'blue']`, as a list."""
+    """A list written as text, `["red", "blue"]`, `['red', 'blue']` or `[007, 1e5]`, as a list."""
     if isinstance(cell, list) or not (cell.strip().startswith("[") and cell.strip().endswith("]")):
         return cell
-    try:
-        items = msgspec.json.decode(cell, type=list[str])
-    except msgspec.DecodeError:
-        # numpy prints ['red' 'blue'], which Python would read as one text, 'redblue'.
-        text = re.sub(r"""(['"])\s+(['"])""", r"\1, \2", cell.strip())
-        try:
-            items = [str(item) for item in ast.literal_eval(text)]
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return cell
-    return items
+    # numpy prints ['red' 'blue'], which Python would read as one text, 'redblue'.
+    text = re.sub(r"""(['"])\s+(['"])""", r"\1, \2", cell.strip())
+    readers: tuple[Callable[[str], object], ...] = (msgspec.json.decode, ast.literal_eval)
+    for read in readers:
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            items = read(text)
+            if isinstance(items, list) and all(isinstance(item, str) for item in items):
+                return items
+    # Without quotes nothing may be read as a number. One word in brackets is a name, [draft].
+    bare = text[1:-1].split(",")
+    is_list = len(bare) > 1 or any(c.isdigit() for c in text)
+    return bare if is_list and not set("'\"[]") & set(text[1:-1]) else cell
 
 
 def _clean(parts: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
-def _from_flags(table: Table) -> Labels:
+def read_flags(table: Table) -> Labels:
+    """Every column but image and split as a class, present where it is 1 or true."""
     others = {table.image_column, *table.known("split")}
     classes = [column for column in table.columns if column not in others]
     flags = {name: _flags(table.columns[name]) for name in classes}

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ringside.data.notes import Note, counted, first_few
@@ -14,6 +15,7 @@ from ringside.errors import DataError
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 )
+SMALL_ENTRIES, SMALL_TABLE_BYTES = 20_000, 4 * 2**20
 IGNORED_NAMES = frozenset({"__macosx", "thumbs.db", "desktop.ini"})
 
 
@@ -56,6 +58,14 @@ def list_folder(root: Path) -> Listing:
             listing.folders.append(folder)
             waiting.append(f"{folder}/")
     return listing
+
+
+def is_small(path: Path) -> bool:
+    """Whether a folder or table can be read in a moment: few entries, a short table."""
+    if path.is_file():
+        return path.stat().st_size <= SMALL_TABLE_BYTES
+    entries = (name for _, folders, files in os.walk(path) for name in (*folders, *files))
+    return sum(1 for _ in islice(entries, SMALL_ENTRIES + 1)) <= SMALL_ENTRIES
 
 
 def list_folders(root: Path, folders: Iterable[str]) -> Listing:

@@ -15,6 +15,7 @@ from ringside.data.folder.table import DELIMITERS, Table, read_table
 from ringside.data.notes import Note, counted, first_few
 from ringside.data.splits import SPLIT_NAMES, is_split_name, roles
 from ringside.errors import DataError
+from ringside.spec import Separator
 
 METADATA_NAMES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
@@ -39,16 +40,18 @@ def _in_folders(listing: Listing, prefixes: list[str]) -> list[str]:
     return found
 
 
-def read_metadata(listing: Listing, paths: list[str]) -> Records:
+def read_metadata(listing: Listing, paths: list[str], separator: Separator | None) -> Records:
     """All rows of the metadata files in a listed folder as records."""
-    return _combined(listing, [_read_one(listing, p, read_table(listing.root / p)) for p in paths])
+    tables = [read_table(listing.root / path) for path in paths]
+    parts = [_read_one(listing, p, t, separator) for p, t in zip(paths, tables, strict=True)]
+    return _combined(listing, parts)
 
 
-def read_single_table(path: Path) -> tuple[Listing, Records]:
+def read_single_table(path: Path, separator: Separator | None) -> tuple[Listing, Records]:
     """The rows of a table that a person named, and the folders that these lead to."""
     table = read_table(path)
     listing = list_folders(path.parent, folders_of(table.texts(table.image_column), path.parent))
-    return listing, _combined(listing, [_read_one(listing, path.name, table)])
+    return listing, _combined(listing, [_read_one(listing, path.name, table, separator)])
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,8 @@ class _Part:
     notes: list[Note]
 
 
-def _read_one(listing: Listing, path: str, table: Table) -> _Part:
-    labels = read_labels(table)
+def _read_one(listing: Listing, path: str, table: Table, separator: Separator | None) -> _Part:
+    labels = read_labels(table, separator)
     files = NamedFiles(listing, posixpath.dirname(path), path)
     found = [files.find(name, n) for n, name in enumerate(table.texts(table.image_column), 1)]
     split_names = _split_names(table, found, posixpath.dirname(path))

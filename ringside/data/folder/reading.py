@@ -12,6 +12,7 @@ from ringside.data.folder.metadata import find_metadata, read_metadata, read_sin
 from ringside.data.folder.records import Record, Records
 from ringside.data.notes import Note, counted, first_few
 from ringside.errors import DataError
+from ringside.spec import Separator
 
 
 @dataclass(frozen=True)
@@ -38,15 +39,21 @@ class Found:
         return [record for record in self.records.records if record.path not in skip]
 
 
-def read_images(path: Path) -> Found:
+def read_images(path: Path, separator: Separator | None = None) -> Found:
     """A table, a folder with a metadata file, or class folders.
 
+    `separator` stands between the labels of a cell; None leaves it to what the cells look like.
     Raises `DataError` naming the file or folder that cannot be read.
     """
     if path.is_file():
-        listing, records = read_single_table(path)
+        listing, records = read_single_table(path, separator)
         return Found(listing, records, notes_on(listing, [path.name]) + records.notes)
     listing = list_folder(path)
     tables = find_metadata(listing)
-    records = read_metadata(listing, tables) if tables else read_class_folders(listing)
+    if separator and not tables:
+        raise DataError(
+            f"The labels of {path} are the names of its folders, so no separator stands between "
+            "them: leave out --separator."
+        )
+    records = read_metadata(listing, tables, separator) if tables else read_class_folders(listing)
     return Found(listing, records, notes_on(listing, tables) + records.notes)

@@ -20,9 +20,23 @@ def equal_files(paths: Sequence[str], sizes_bytes: Sequence[int]) -> list[list[i
     wherever pictures do), and only those that agree there too are read as a whole. A file that
     cannot be read has no twin; decoding it will say why.
     """
-    groups = _divided([list(range(len(paths)))], lambda i: sizes_bytes[i])
-    groups = _divided(groups, lambda i: _tail(paths[i], sizes_bytes[i]) or (i,))
-    return _divided(groups, lambda i: _content(paths[i]) or (i,))
+    return equal_by(
+        len(paths),
+        lambda i: sizes_bytes[i],
+        lambda i: _tail(paths[i], sizes_bytes[i]) or (i,),
+        lambda i: _content(paths[i]) or (i,),
+    )
+
+
+def equal_by(count: int, *keys: Callable[[int], Hashable]) -> list[list[int]]:
+    """Groups of at least two indices below `count` that agree in all keys.
+
+    A key is asked only where all before it agree, so the dear ones come last.
+    """
+    groups = [list(range(count))]
+    for key in keys:
+        groups = _divided(groups, key)
+    return groups
 
 
 def _divided(groups: Iterable[list[int]], key: Callable[[int], Hashable]) -> list[list[int]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ringside.data.classes import class_list, multi_hot
 from ringside.data.folder.dealing import notes_on_classes, with_splits
-from ringside.data.folder.listing import Listing
+from ringside.data.folder.listing import Listing, is_small
 from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Record
 from ringside.data.folder.twins import equal_files
@@ -26,6 +26,7 @@ NAME = "folder"
 TITLE = "A folder of your own images"
 SYNTHETIC = False
 DEFAULT_IMAGE_SIZE = 224
+READS_TABLES = True
 
 # Up to here the fingerprint covers the content of the files, beyond it names and sizes: reading
 # a large set twice before the first step is not cheap.
@@ -43,7 +44,7 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     if spec.path is None:
         raise DataError("The source 'folder' needs the path of a folder or table.")
     path = Path(spec.path)
-    found = read_images(path)
+    found = read_images(path, spec.separator)
     listing = found.listing
     records, split_notes = with_splits(
         found.usable(skip), spec.path, lambda records: _twins(listing, records)
@@ -69,6 +70,22 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
             classes, {"train": _hashed(train, listing), "val": _hashed(val, listing)}
         ),
     )
+
+
+def num_training(spec: DataSpec, enough: int) -> int | None:
+    """The images to train on; None for large folders, and for those that a run refuses itself."""
+    path = Path(spec.path or "")
+    if not is_small(path):
+        return None
+    try:
+        found = read_images(path, spec.separator)
+        records = [record for record in found.records.records if record.path not in spec.skip]
+        if not any(record.split == "val" for record in records) and len(records) > 4 * enough:
+            return None  # a fifth validates; drawing it would take longer than listing
+        dealt, _ = with_splits(records, spec.label, lambda them: _twins(found.listing, them))
+    except DataError:
+        return None
+    return sum(record.split == "train" for record in dealt)
 
 
 def _twins(listing: Listing, records: list[Record]) -> list[list[int]]:

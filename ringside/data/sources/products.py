@@ -101,6 +101,16 @@ def _drawn(spec: DataSpec) -> ImageData:
     )
 
 
+def num_training(spec: DataSpec, enough: int) -> int | None:
+    """Those of the profile, or those written to `spec.path`."""
+    if spec.path is not None:
+        return folder.num_training(spec, enough)
+    profile = PROFILE_OF.get(spec.profile or next(iter(PROFILES)))
+    if profile is None:
+        return None
+    return sum(not is_val(profile, i) for i in range(profile.num_images))
+
+
 def _split(
     profile: Profile, side: int | None, classes: tuple[str, ...], is_for_val: bool
 ) -> DrawnImages:

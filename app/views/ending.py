@@ -1,0 +1,20 @@
+"""What stands below the cause of a failure: where, what came last, how to go on, which files."""
+
+from __future__ import annotations
+
+from ringside.run import RunRecord
+from ringside.words import say
+
+
+def failure_lines(record: RunRecord) -> tuple[str, ...]:
+    """Sentences about a failed run, the most useful first; empty for every other one."""
+    failure = record.exit.failure if record.exit else None
+    if failure is None:
+        return ()
+    lines = [failure.where, failure.advice]
+    if failure.last_collective:
+        lines.append(say("ending.last_collective", what=failure.last_collective))
+    if failure.evidence:
+        names = ", ".join(failure.evidence)
+        lines.append(say("ending.evidence", folder=record.path, names=names))
+    return tuple(line for line in lines if line)

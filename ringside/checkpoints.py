@@ -1,0 +1,111 @@
+"""Folders that hold a model: a run's checkpoints and what `ringside export` makes of them.
+
+Both hold `model.safetensors`, `about.json`, `classes.json` and `thresholds.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.rundir import RunDir, check_format, find_run
+from ringside.scores import Task
+from ringside.spec import FORMAT
+
+WEIGHTS, ABOUT, THRESHOLDS = "model.safetensors", "about.json", "thresholds.json"
+COMMON_THRESHOLD = 0.5
+
+CheckpointName = Literal["best", "last"]
+T = TypeVar("T", "About", "Thresholds")
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """`about.json`: what somebody needs to use the weights, and where they come from.
+
+    `mean` and `std` normalise RGB values from 0 to 1; those of ImageNet unless the file says more.
+    """
+
+    format: int = FORMAT
+    model: str
+    classes: tuple[str, ...]
+    task: Task
+    image_size: int
+    mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
+    std: tuple[float, float, float] = (0.229, 0.224, 0.225)
+    epoch: int | None = None
+    step: int | None = None
+    run: str | None = None
+    preset: str | None = None
+    scores: dict[str, Any] | None = None
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """`thresholds.json`: per class the probability above which F1 was highest on validation.
+
+    They were chosen after `epoch` on `num_evaluated` images. A class is None when it had no
+    positive or no negative there, and all are None in a single-label task.
+    """
+
+    format: int = FORMAT
+    epoch: int | None = None
+    num_evaluated: int = 0
+    thresholds: dict[str, float | None] = {}
+
+    def of(self, name: str) -> float:
+        """The threshold of a class, or the common one where none could be chosen."""
+        found = self.thresholds.get(name)
+        return COMMON_THRESHOLD if found is None else found
+
+
+def find_model(root: Path, text: str, checkpoint: CheckpointName) -> Path:
+    """The folder that `text` means: an exported model or checkpoint, or `checkpoint` of a run.
+
+    A run is named by its folder, its id or its two words. RunDirError when nothing fits.
+    """
+    path = Path(text).expanduser().absolute()
+    if (path / WEIGHTS).is_file():
+        return path
+    if (path / "spec.json").is_file():
+        run = RunDir(path)
+    elif "/" in text:
+        raise RunDirError(f"{text} is neither a run nor a folder with {WEIGHTS}.")
+    else:
+        run = find_run(root, text)
+    return _checkpoint_of(run, checkpoint)
+
+
+def _checkpoint_of(run: RunDir, name: CheckpointName) -> Path:
+    checkpoints: Path = run.checkpoints
+    # The second is there for the moment between two renames.
+    for folder in (checkpoints / name, checkpoints / f".{name}.old"):
+        if (folder / WEIGHTS).is_file():
+            return folder
+    other = "last" if name == "best" else "best"
+    has_other = (checkpoints / other / WEIGHTS).is_file()
+    hint = f"There is {other!r}: say --checkpoint {other}." if has_other else "It has saved none."
+    raise RunDirError(f"{run.name} has no checkpoint {name!r}. {hint}")
+
+
+def read_about(folder: Path) -> About:
+    """The description of a model folder; RunDirError when it cannot be read or is newer."""
+    return _read(folder / ABOUT, About)
+
+
+def read_thresholds(folder: Path) -> Thresholds:
+    """The tuned thresholds; without a file there are none, and every class has the common one."""
+    path = folder / THRESHOLDS
+    return _read(path, Thresholds) if path.exists() else Thresholds()
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise RunDirError(f"{path} cannot be read: {error.strerror}.") from None
+    except msgspec.DecodeError as error:
+        raise RunDirError(f"{path} does not describe a model: {error}.") from None
+    check_format(found.format, str(path))
+    return found

@@ -1,0 +1,39 @@
+"""Refuses a run whose data are smaller than one of its steps, before anything is launched."""
+
+from __future__ import annotations
+
+from ringside.data.discovery import count_training
+from ringside.data.notes import counted
+from ringside.errors import SpecError
+from ringside.spec import RunSpec, batch_parts
+
+
+def refuse_too_few(spec: RunSpec) -> None:
+    """`SpecError` with the largest batch that works, when an epoch would have no whole step.
+
+    Data that cannot be counted in a moment (large folders, a data set of the Hub) pass; the
+    trainer looks at them again when they are open.
+    """
+    found = count_training(spec.data, spec.global_batch)
+    if found is None or found >= spec.global_batch:
+        return
+    k = spec.training.accumulation_steps
+    parts, part = batch_parts(spec.training, spec.num_devices)
+    plural = "es" if part.endswith("s") else "s"
+    share = f"{parts} {part}{plural if parts > 1 else ''}"
+    share += f" x {k} micro-steps" if k > 1 else ""
+    raise SpecError(
+        f"The data has {counted(found, 'training image')} and one step takes "
+        f"{spec.global_batch} ({share} x {spec.global_batch // (parts * k)}); "
+        f"{_remedy(spec, found // (parts * k) * parts)}."
+    )
+
+
+def _remedy(spec: RunSpec, micro_step: int) -> str:
+    """What to do; `micro_step` is how many images a micro-step can have at most."""
+    k = spec.training.accumulation_steps
+    if not micro_step:
+        return "add images, or choose fewer processes or micro-steps"
+    if spec.keeps_global_batch or k == 1:
+        return f"choose a batch of at most {micro_step * k}"
+    return f"choose a batch of at most {micro_step}, of which {k} micro-steps make {micro_step * k}"

@@ -1,0 +1,1 @@
+"""Data sets of the Hugging Face Hub: their names, their columns, their pictures in Arrow files."""

@@ -1,0 +1,78 @@
+"""Gets the splits of one commit of a repository, from this machine or from the Hub."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ringside.data.hub.naming import PREFIX, ask_hub, cache_folder
+from ringside.errors import DataError
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+
+def load_splits(repository: str, configuration: str | None, commit: str) -> dict[str, Dataset]:
+    """All splits, memory-mapped; what is prepared already needs no network.
+
+    Raises `DataError` when the Hub cannot be reached or the repository holds no usable data.
+    """
+    import datasets
+
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
+    try:
+        builder = _prepared_builder(repository, configuration, commit)
+        if builder is None:
+            ask_hub(repository, commit)  # `datasets` itself tries for half a minute
+            _refuse_folder(repository)
+            builder = datasets.load_dataset_builder(repository, configuration, revision=commit)
+            # Without network `datasets` falls back to the newest commit that it has prepared.
+            if builder.hash != commit or type(builder) is _cache_builder():
+                raise ConnectionError("the connection broke")
+            builder.download_and_prepare()
+        return dict(builder.as_dataset())
+    except DataError:
+        raise
+    except Exception as error:  # of files, formats, configurations and disks
+        raise _cannot_load(repository, error) from error
+
+
+def _refuse_folder(repository: str) -> None:
+    """`datasets` would take a folder of this name for the repository."""
+    if Path(repository).exists():
+        raise DataError(
+            f"The folder {Path(repository).absolute()} has the name of the data set {PREFIX}"
+            f"{repository}: start from another folder, or name it as --data ./{repository}."
+        )
+
+
+def _cache_builder() -> type[object]:
+    from datasets.packaged_modules.cache.cache import Cache
+
+    return Cache  # type: ignore[no-any-return]
+
+
+def _prepared_builder(repository: str, configuration: str | None, commit: str):  # type: ignore[no-untyped-def]
+    """A builder over exactly this configuration and commit; None when it is not prepared."""
+    name = configuration or "default"
+    found = next(cache_folder(repository).glob(f"{name}/*/{commit}"), None)
+    if found is None:
+        return None
+    return _cache_builder()(  # type: ignore[call-arg]
+        repo_id=repository,
+        dataset_name=repository.partition("/")[2],
+        config_name=name,
+        version=found.parent.name,
+        hash=commit,
+    )
+
+
+def _cannot_load(repository: str, error: Exception) -> DataError:
+    reason = " ".join(str(error).split())[:300] or type(error).__name__
+    if "Config name is missing" in reason:
+        remedy = f"name one, as in {PREFIX}{repository}:CONFIGURATION"
+    else:
+        remedy = "look at its page on the Hub, or save its pictures as a folder"
+    return DataError(f"{PREFIX}{repository} cannot be loaded ({reason}): {remedy}.")

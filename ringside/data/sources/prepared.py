@@ -1,0 +1,92 @@
+"""A set that `ringside data prepare` made: smaller pictures with the labels of their source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ringside.data.images import FileImages, ImageData, ImageSplit, PackedBytes, fingerprint_of
+from ringside.data.prepare.files import FORMAT, IMAGES, PIXELS, read_index, read_marker
+from ringside.data.prepare.pictures import RawImages
+from ringside.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ringside.spec import DataSpec
+
+NAME = "prepared"
+TITLE = "A prepared set"
+SYNTHETIC = False
+DEFAULT_IMAGE_SIZE = 224
+BY_NAME = False
+
+
+def claims_folder(path: Path) -> bool:
+    """Whether the folder is a prepared set."""
+    return read_marker(path) is not None
+
+
+def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData:
+    """The set at `spec.path`, with the classes and the splits that its source had.
+
+    Raises `DataError` when it is damaged or from a newer version; it cannot be used in part.
+    """
+    folder = Path(spec.path or "")
+    marker = read_marker(folder)
+    if marker is None:
+        raise DataError(f"{spec.label} is no prepared set: prepare the data again.")
+    if marker.format > FORMAT:
+        raise DataError(
+            f"{folder} has format {marker.format}, this version reads up to {FORMAT}: update "
+            "Ringside."
+        )
+    if skip:
+        raise DataError(f"{folder} is damaged: remove it and prepare the data again.")
+    index = read_index(folder, marker)
+    targets = _targets(index.labels, len(marker.classes))
+    bounds = {"train": (0, marker.num_train), "val": (marker.num_train, marker.num_images)}
+    splits: dict[str, ImageSplit] = {}
+    for split, (start, stop) in bounds.items():
+        files = PackedBytes.pack(name.encode() for name in index.files[start:stop])
+        if marker.recipe.format == "raw":
+            splits[split] = RawImages(str(folder / PIXELS), start, files, targets[start:stop])
+        else:
+            splits[split] = FileImages(str(folder / IMAGES), files, targets[start:stop])
+    made = f"{marker.key} {marker.pillow}"
+    return ImageData(
+        spec=spec,
+        title=f"{marker.title} (prepared)",
+        task=marker.task,
+        classes=marker.classes,
+        train=splits["train"],
+        val=splits["val"],
+        synthetic=marker.synthetic,
+        notes=(f"Prepared from {marker.data}: {marker.recipe.label}.", *marker.notes),
+        fingerprint=fingerprint_of(
+            marker.classes,
+            {
+                split: (
+                    splits[split].targets,
+                    (f"{made} {name}".encode() for name in index.files[start:stop]),
+                )
+                for split, (start, stop) in bounds.items()
+            },
+        ),
+    )
+
+
+def num_training(spec: DataSpec, enough: int) -> int | None:  # noqa: ARG001
+    """As many as the marker says."""
+    marker = read_marker(Path(spec.path or ""))
+    return marker.num_train if marker else None
+
+
+def _targets(labels: list[list[int]], num_classes: int) -> NDArray[np.uint8]:
+    import numpy as np
+
+    targets = np.zeros((len(labels), num_classes), dtype=np.uint8)
+    rows = np.repeat(np.arange(len(labels)), [len(row) for row in labels])
+    targets[rows, [number for row in labels for number in row]] = 1
+    return targets

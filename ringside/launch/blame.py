@@ -1,0 +1,82 @@
+"""Who kept the others waiting, told from the marks of all ranks.
+
+A rank that waits in a collective shows the symptom. The cause is the rank that is furthest behind:
+ranks do the same work in the same order, so positions compare without a common clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringside.marks import Mark
+
+_PHASES = {
+    "start": "at the start",
+    "data": "while opening the data",
+    "setup": "in the set-up",
+    "compile": "while compiling",
+    "train": "at step {step}",
+    "evaluate": "in the evaluation of epoch {epoch}",
+    "save": "in the saving after epoch {epoch}",
+}
+_ACTIVITIES = {
+    "begin": "",
+    "data": " while loading data",
+    "forward": " in the forward pass",
+    "backward": " in the backward pass",
+    "optimizer": " in the optimizer",
+    "evaluate": "",
+    "save": " while saving a checkpoint",
+}
+
+
+def place(mark: Mark) -> str:
+    """Where a rank stands: `at step 41 while loading data`."""
+    if mark.activity == "finished":
+        return f"after step {mark.step}"
+    if mark.phase == "train" and mark.activity == "begin":
+        return f"at the beginning of epoch {mark.epoch}"
+    if mark.phase == "train" and mark.activity == "exchange":
+        return f"in the exchange after step {mark.step}"
+    before = "in an exchange " if mark.activity == "exchange" else ""
+    text = before + _PHASES[mark.phase] + _ACTIVITIES.get(mark.activity, "")
+    return text.format(step=mark.step, epoch=mark.epoch)
+
+
+def behind(marks: Sequence[Mark]) -> list[Mark]:
+    """The ranks that are furthest behind; empty when all stand at the same place."""
+    if not marks:
+        return []
+    least = min(mark.position for mark in marks)
+    last = [mark for mark in marks if mark.position == least]
+    return last if len(last) < len(marks) else []
+
+
+def first_out(marks: Sequence[Mark]) -> list[Mark]:
+    """The ranks that finished while others did not; empty when none or all have."""
+    finished = [mark for mark in marks if mark.activity == "finished"]
+    return finished if len(finished) < len(marks) else []
+
+
+def waiting_sentence(marks: Sequence[Mark], now: float) -> str:
+    """Who stopped where, and who waited for it how long at `now` (seconds since 1970)."""
+    early = first_out(marks)
+    missing = early or behind(marks)
+    if not missing:
+        return f"No rank came on any more; all stopped {place(marks[0])}."
+    others = [mark for mark in marks if mark not in missing]
+    verb = "finished" if early else "stopped"
+    longest = min(others, key=lambda mark: mark.t)
+    pronoun = "it" if len(missing) == 1 else "them"
+    return (
+        f"{_ranks(missing).capitalize()} {verb} {place(missing[0])}; {_ranks(others)} waited for "
+        f"{pronoun} {place(longest)} for {max(0.0, now - longest.t):.0f} s."
+    )
+
+
+def _ranks(marks: Sequence[Mark]) -> str:
+    """`rank 0`, `ranks 0 and 2`, `ranks 0, 1 and 3`."""
+    names = [str(mark.rank) for mark in marks]
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    return f"ranks {', '.join(names[:-1])} and {names[-1]}"

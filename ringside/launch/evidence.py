@@ -1,0 +1,94 @@
+"""What stands beside the cause of a failure: the last collective, the checkpoint, the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ringside.launch.blame import place
+from ringside.launch.inquest import Traces
+from ringside.marks import Mark
+from ringside.records import Standing
+from ringside.rundir import RunDir, iter_files
+from ringside.spec import RunSpec
+
+EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "flight_rank*")
+
+
+class _About(msgspec.Struct):
+    epoch: int
+    step: int
+    run: str | None = None
+
+
+class Resumable(NamedTuple):
+    """A checkpoint to go on from, and the name of the run to resume for it."""
+
+    standing: Standing
+    run: str
+
+
+def last_checkpoint(run: RunDir, spec: RunSpec | None) -> Resumable | None:
+    """Where training can go on; None without a checkpoint."""
+    begun_with = spec.resume_from if spec else None
+    # The second is there for the moment between two renames.
+    folders = [run.checkpoints / "last", run.checkpoints / ".last.old"]
+    for folder in [*folders, *([Path(begun_with)] if begun_with else [])]:
+        about = run.read(folder / "about.json", _About)
+        if about is None or not (folder / "training.pt").exists():
+            continue
+        own = folder.is_relative_to(run.path)
+        path = str(folder.relative_to(run.path) if own else folder)
+        name = run.name if own else RunDir(Path(about.run or "")).name
+        return Resumable(Standing(path=path, epoch=about.epoch, step=about.step), name)
+    return None
+
+
+def advice(found: Resumable | None) -> str:
+    """What to do once the cause is mended."""
+    if found is None:
+        return "It has no checkpoint yet; start it again."
+    return f"`ringside resume {found.run}` goes on from step {found.standing.step}."
+
+
+def last_collective(spec: RunSpec | None, traces: Traces) -> str | None:
+    """What a rank came to last: as NCCL recorded it, else from the mark that is furthest on."""
+    recorded = [error.last_collective for error in traces.errors if error.last_collective]
+    if recorded or traces.nccl_timeout:
+        return next(iter(recorded), traces.nccl_timeout)
+    if spec is None or spec.num_processes == 1 or not traces.marks:
+        return None
+    return collective_at(max(traces.marks, key=lambda mark: mark.position), spec)
+
+
+def collective_at(mark: Mark, spec: RunSpec) -> str | None:
+    """The newest collective that a rank at `mark` has come to; None before the first."""
+    if mark.activity == "exchange":
+        return "the " + place(mark).removeprefix("in the ").removeprefix("in an ")
+    if mark.phase == "evaluate":
+        what = "gathering of weights" if spec.strategy == "fsdp" else "averaging of statistics"
+        return f"the {what} in the evaluation of epoch {mark.epoch}"
+    if mark.phase != "train":
+        return None
+    step = mark.step if _has_reduced(mark, spec) else mark.step - 1
+    if spec.strategy == "local_sgd":
+        step -= step % (spec.training.local_sgd_steps or 1)
+        return f"the averaging of weights after step {step}" if step > 0 else None
+    return f"the reduction of gradients at step {step}" if step > 0 else None
+
+
+def _has_reduced(mark: Mark, spec: RunSpec) -> bool:
+    """Whether the gradients of the step under way are being reduced, or have been."""
+    last_batch = mark.batch >= spec.training.accumulation_steps
+    return mark.activity in ("optimizer", "save") or (mark.activity == "backward" and last_batch)
+
+
+def evidence_files(run: RunDir) -> Iterator[str]:
+    """Files of the run directory that say more, relative to it; empty ones say nothing."""
+    for pattern in EVIDENCE:
+        for path in iter_files(run.ranks, pattern):
+            if path.stat().st_size:
+                yield str(path.relative_to(run.path))

@@ -1,0 +1,226 @@
+"""Augmentation follows from seed, epoch and sample alone; both decoders see the same picture."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torchvision.transforms.v2 import functional as reference
+
+from ringside.data import decode_rgb, evaluation_crop, open_data
+from ringside.errors import DataError
+from ringside.spec import DataSpec
+from training.input.augmentation import Mixer, jitter
+from training.input.batches import MEAN, STD, Batches
+from training.input.crops import centre_boxes, draws_of, training_boxes
+from training.input.decoding import crop, decode, is_ordinary_jpeg
+from training.input.loading import Crop, Pictures, make_loader
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def split():
+    return open_data(DataSpec(source="products", profile="ci")).val
+
+
+@pytest.fixture(scope="module")
+def photo():
+    """500 x 400 pixels of smooth colours."""
+    coarse = np.random.default_rng(0).integers(0, 256, (20, 25, 3), dtype=np.uint8)
+    return Image.fromarray(coarse).resize((500, 400), Image.Resampling.BICUBIC)
+
+
+def encoded(image, kind="JPEG", **options):
+    content = io.BytesIO()
+    image.save(content, kind, **options)
+    return content.getvalue()
+
+
+def pictures(split, *, seed=7, augment=True, size=32, **kwargs):
+    return Pictures(split, Crop(size, seed, augment, 0.5), decode_here=True, **kwargs)
+
+
+def test_augmentation_differs_by_epoch_and_sample_and_repeats(split):
+    def pixels(epoch, index, seed=7):
+        return pictures(split, seed=seed)[epoch, index].pixels
+
+    assert torch.equal(pixels(1, 0), pixels(1, 0))
+    assert not torch.equal(pixels(1, 0), pixels(2, 0))
+    assert not torch.equal(pixels(1, 0), pixels(1, 0, seed=8))
+
+
+def test_a_sample_is_cropped_alike_in_any_batch(split):
+    together = pictures(split).__getitems__([(3, 5), (3, 9)]).pixels
+    assert torch.equal(together[1], pictures(split)[3, 9].pixels[0])
+
+
+def test_evaluation_sees_the_picture_itself(split):
+    images = pictures(split, augment=False)
+    assert torch.equal(images[1, 3].pixels, images[9, 3].pixels)
+
+
+def test_evaluation_crops_as_the_preview_does(photo):
+    rgb = np.asarray(photo)
+    (box,) = centre_boxes(np.array([rgb.shape[:2]]))
+    ours = crop(torch.from_numpy(rgb.copy()).permute(2, 0, 1), box, 224).permute(1, 2, 0)
+    assert np.abs(ours.numpy().astype(int) - evaluation_crop(rgb, 224)).max() <= 1
+
+
+def test_boxes_stay_inside_and_keep_the_area():
+    sizes = np.random.default_rng(0).integers(8, 900, (4000, 2))
+    draws = draws_of(1, [(1, i) for i in range(4000)])
+    left, top, side = training_boxes(sizes, draws, 0.25).T
+    assert min(left.min(), top.min()) >= 0
+    assert max((left + side - sizes[:, 1]).max(), (top + side - sizes[:, 0]).max()) <= 0
+    share = side.astype(float) ** 2 / sizes.min(axis=1) ** 2
+    large = sizes.min(axis=1) > 100
+    assert share[large].min() > 0.24
+    assert share[large].mean() == pytest.approx(0.625, abs=0.02)  # uniform on 0.25 to 1
+
+
+def test_batches_are_normalised_like_imagenet(split):
+    images = pictures(split, augment=False)
+    loader = make_loader(images, [[(0, 0), (0, 5)]], num_workers=0, pin=False)
+    ((pixels, targets, index),) = list(Batches(loader, CPU))
+    by_hand = (images[0, 5].pixels[0].numpy() / 255 - np.array(MEAN)) / np.array(STD)
+    assert pixels.shape == (2, 3, 32, 32)
+    assert pixels.is_contiguous(memory_format=torch.channels_last)
+    np.testing.assert_allclose(pixels[1].permute(1, 2, 0), by_hand, atol=1e-5)
+    assert targets.tolist() == split.targets[[0, 5]].tolist()
+    assert index.tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_a_broken_file_is_named_through_a_worker_too(split, num_workers):
+    class Broken:
+        targets = split.targets
+
+        def __len__(self):
+            return 2
+
+        def name(self, index):
+            return f"photos/{index}.jpg"
+
+        def read(self, index):
+            return split.read(0)[:40]
+
+    broken = pictures(Broken(), augment=False)
+    loader = make_loader(broken, [[(0, 1)]], num_workers=num_workers, pin=False)
+    with pytest.raises(DataError, match=r"photos/1\.jpg"):
+        list(Batches(loader, CPU))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"progressive": True}, {"subsampling": 2}, {"quality": 30}]
+)
+def test_the_fast_decoder_and_the_careful_one_agree(photo, options):
+    data = encoded(photo, **options)
+    assert is_ordinary_jpeg(data)
+    assert np.array_equal(decode(data, "x").permute(1, 2, 0), decode_rgb(data, "x"))
+
+
+def test_a_turned_photo_is_upright_for_the_fast_decoder_too(photo):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    data = encoded(photo, exif=exif)
+    assert is_ordinary_jpeg(data)
+    assert decode(data, "x").shape == (3, 500, 400)
+    assert np.array_equal(decode(data, "x").permute(1, 2, 0), decode_rgb(data, "x"))
+
+
+def test_what_needs_a_rule_takes_the_careful_way(photo):
+    whole = encoded(photo)
+    assert not is_ordinary_jpeg(encoded(photo.convert("CMYK")))
+    assert not is_ordinary_jpeg(encoded(photo, keep_rgb=True))
+    assert not is_ordinary_jpeg(encoded(photo, "PNG"))
+    assert not is_ordinary_jpeg(whole[: len(whole) // 2])
+    assert not is_ordinary_jpeg(b"")
+    with pytest.raises(DataError, match=r"half\.jpg .*cut off"):
+        decode(whole[: len(whole) // 2], "half.jpg")
+
+
+def test_jitter_is_torchvisions():
+    images = torch.rand(3, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    draws = torch.tensor([[0.1, 0.9, 0.4], [0.5, 0.5, 0.5], [1.0, 0.0, 1.0]])
+    ours = jitter(images, draws, 0.4)
+    for image, row, got in zip(images, 1 + 0.4 * (2 * draws - 1), ours, strict=True):
+        want = reference.adjust_brightness(image, float(row[0]))
+        want = reference.adjust_contrast(want, float(row[1]))
+        want = reference.adjust_saturation(want, float(row[2]))
+        torch.testing.assert_close(got, want, atol=1e-3, rtol=0)  # its grey weights have 4 digits
+    torch.testing.assert_close(ours[1], images[1])
+
+
+@pytest.mark.parametrize(("mixup", "cutmix"), [(0.4, 0.0), (0.0, 1.0)])
+def test_targets_are_mixed_as_the_pixels_are(mixup, cutmix):
+    """A picture of ones with target 1, its partner of zeros with target 0: means must agree."""
+    images = torch.tensor([1.0, 0.0]).view(2, 1, 1, 1).expand(2, 3, 20, 30).contiguous()
+    targets = torch.tensor([[1.0], [0.0]])
+    mixer = Mixer(3, mixup, cutmix)
+    mixed, mixed_targets = mixer(images, targets, epoch=1, first=8)
+    torch.testing.assert_close(mixed.mean(dim=(1, 2, 3)), mixed_targets[:, 0])
+    assert 0 < mixed_targets[0] < 1
+    assert len({float(Mixer(3, 0.4, 0.0)(images, targets, e, 8)[1][0]) for e in (1, 2, 3)}) == 3
+    again, _ = Mixer(3, mixup, cutmix)(images, targets, epoch=1, first=8)
+    assert torch.equal(mixed, again)
+
+
+def test_a_batch_for_the_gpu_holds_files_and_planes(split, photo):
+    files = [encoded(photo), encoded(photo, "PNG"), encoded(photo.resize((60, 50)))]
+
+    class Mixed:
+        targets = np.eye(3, dtype=np.uint8)
+
+        def __len__(self):
+            return 3
+
+        def name(self, index):
+            return str(index)
+
+        def read(self, index):
+            return files[index]
+
+    batch = Pictures(Mixed(), Crop(32), decode_here=False).__getitems__([(0, i) for i in range(3)])
+    assert batch.sizes.tolist() == [[0, 0], [400, 500], [0, 0]]
+    parts = np.split(batch.data.numpy(), batch.ends[:-1])
+    assert [parts[0].tobytes(), parts[2].tobytes()] == [files[0], files[2]]
+    assert np.array_equal(parts[1].reshape(3, 400, 500).transpose(1, 2, 0), np.asarray(photo))
+
+
+KERNEL = """
+import numpy as np, torch
+from torch.nn import functional
+from training.input.resampling import crop_batch
+rng = np.random.default_rng(0)
+shapes, size = [(40, 61), (9, 9), (33, 20), (16, 16)], 16
+boxes = np.array([[21, 2, 37], [0, 0, 9], [1, 12, 19], [0, 0, 16]])
+mirror = np.array([False, True, True, False])
+pictures = [torch.from_numpy(rng.integers(0, 256, (3, *shape), dtype=np.uint8)) for shape in shapes]
+affine = torch.tensor([[2.0, 3.0, 4.0], [0.5, 0.0, -1.0]])
+ours = crop_batch(pictures, boxes, mirror, size, affine)
+for picture, (left, top, side), flip, got in zip(pictures, boxes, mirror, ours):
+    part = picture[None, :, top:top + side, left:left + side]
+    want = functional.interpolate(part, size=(size, size), mode="bilinear", antialias=True)[0]
+    want = want.flip(2) if flip else want
+    got = (got - affine[1].view(3, 1, 1)) / affine[0].view(3, 1, 1)
+    assert (want - got).abs().max() <= 1, (left, top, side)
+print("agrees")
+"""
+
+
+def test_the_kernel_resizes_as_torch_does():
+    """In Triton's interpreter, which has to be chosen before Triton is imported."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, "-c", KERNEL],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "agrees\n", done.stderr

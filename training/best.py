@@ -1,0 +1,72 @@
+"""Which epoch is the best so far, and whether training has stopped getting better.
+
+Every rank gets the same scores, so every rank comes to the same answer without asking the others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from ringside.errors import SetupError
+from ringside.events import Evaluated
+
+LOSS = "val_loss"
+
+
+class BestScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The best value of a score and the epoch that reached it; kept in `about.json`."""
+
+    by: str
+    value: float
+    epoch: int
+
+
+class Best:
+    """The best epoch by one score; the loss stands in where that score is undefined."""
+
+    def __init__(self, by: str, task: str) -> None:
+        if by == "accuracy" and task == "multi_label":
+            raise SetupError(
+                "best_by is accuracy, and a task with several labels per image has none; choose "
+                "auc_macro, f1_macro, map_macro or val_loss."
+            )
+        self.by = by
+        self.so_far: BestScore | None = None
+
+    def rises(self, scores: Evaluated) -> bool:
+        """Whether this epoch is better than all before, by any amount; remembers it if so."""
+        found = self._of(scores)
+        if found is None or not self._beats(found):
+            return False
+        self.so_far = found
+        return True
+
+    def why_stop(self, epoch: int, patience: int | None) -> str | None:
+        """A sentence when the last `patience` epochs up to `epoch` brought nothing better."""
+        last = self.so_far.epoch if self.so_far else 0
+        if patience is None or epoch - last < patience:
+            return None
+        if self.so_far is None:
+            return f"Training ends after epoch {epoch}: no epoch has had a finite {self.by}."
+        change = "fallen below" if self.so_far.by == LOSS else "risen above"
+        return (
+            f"Training ends after epoch {epoch}: {self.so_far.by} has not {change} "
+            f"{self.so_far.value:.4f} of epoch {last} for {patience} "
+            f"epoch{'s' if patience > 1 else ''} (early_stop_epochs)."
+        )
+
+    def _of(self, scores: Evaluated) -> BestScore | None:
+        for by in (self.by, LOSS):
+            value: float | None = getattr(scores, by)
+            if value is not None and math.isfinite(value):
+                return BestScore(by=by, value=value, epoch=scores.epoch)
+        return None
+
+    def _beats(self, found: BestScore) -> bool:
+        before = self.so_far
+        if before is None or before.by != found.by:
+            # A score of another kind cannot be compared; the one that was asked for goes first.
+            return before is None or found.by == self.by
+        return found.value < before.value if found.by == LOSS else found.value > before.value

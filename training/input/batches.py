@@ -1,0 +1,133 @@
+"""Batches on the device, prepared ahead of the training step on a stream of their own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from ringside.errors import DataError, RingsideError
+from training.input.augmentation import Mixer, jitter
+from training.input.gpu import GpuDecoder
+from training.input.loading import Decoded, Encoded, Pictures
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+AHEAD = 2
+
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Images float32 [n, 3, H, W] channels_last and targets float32 [n, C] on the device, indices."""
+
+
+class Batches:
+    """Iterates a loader; yields normalised images, targets and indices (see `Batch`)."""
+
+    def __init__(
+        self, loader: DataLoader[Any], device: torch.device, *,
+        color_jitter: float = 0.0, mixer: Mixer | None = None,
+    ) -> None:  # fmt: skip
+        self.loader, self.device = loader, device
+        self.color_jitter, self.mixer = color_jitter, mixer
+        pictures = loader.dataset
+        assert isinstance(pictures, Pictures)
+        self.decoder = None if pictures.decode_here else GpuDecoder(pictures, device)
+        mean, scale = torch.tensor(MEAN, device=device), 1 / torch.tensor(STD, device=device)
+        self.normal = torch.stack([scale, -mean * scale])
+        # Levels go straight to normalised values, unless jitter needs them from 0 to 1 first.
+        self.from_levels = torch.stack([scale / 255, -mean * scale])
+        if color_jitter:
+            self.from_levels = torch.stack([torch.full_like(mean, 1 / 255), torch.zeros_like(mean)])
+
+    def __iter__(self) -> Iterator[Batch]:
+        if self.device.type == "cuda":
+            return ahead(self._prepared(), self.device)
+        return self._prepared()
+
+    def _prepared(self) -> Iterator[Batch]:
+        for batch in self.loader:
+            if isinstance(batch, RingsideError):
+                raise DataError(str(batch))
+            yield self._prepare(batch)
+
+    def _prepare(self, batch: Decoded | Encoded) -> Batch:
+        if self.decoder is not None and isinstance(batch, Encoded):
+            images = self.decoder(batch, self.from_levels)
+        else:
+            assert isinstance(batch, Decoded)
+            pixels = batch.pixels.to(self.device, non_blocking=True)
+            # [n, H, W, 3] seen as [n, 3, H, W] is channels_last without a copy.
+            images = _affine(pixels.permute(0, 3, 1, 2).float(), self.from_levels)
+        targets = batch.targets.to(self.device, non_blocking=True).float()
+        if self.color_jitter:
+            images = jitter(images, batch.draws[:, 4:].to(self.device), self.color_jitter)
+            images = _affine(images, self.normal)
+        if self.mixer is not None:
+            images, targets = self.mixer(images, targets, batch.epoch, int(batch.indices[0]))
+        return images, targets, batch.indices
+
+
+class SyntheticBatches:
+    """The same made-up batch for ever, on the device: what a step costs when data is free."""
+
+    def __init__(self, num_samples: int, num_classes: int, size: int, device: torch.device) -> None:
+        generator = torch.Generator().manual_seed(0)
+        images = torch.randn(num_samples, 3, size, size, generator=generator)
+        self.images = images.to(device, memory_format=torch.channels_last)
+        targets = torch.randint(0, 2, (num_samples, num_classes), generator=generator)
+        self.targets, self.indices = targets.float().to(device), torch.arange(num_samples)
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            yield self.images, self.targets, self.indices
+
+
+def _affine(images: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    """images x by[0] + by[1] per channel, in place."""
+    return images.mul_(by[0].view(1, 3, 1, 1)).add_(by[1].view(1, 3, 1, 1))
+
+
+def ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch]:
+    """The same batches, prepared by a thread on a side stream while the step before computes."""
+    stream = torch.cuda.Stream(device)
+    ready: queue.Queue[Any] = queue.Queue(maxsize=AHEAD)
+    left = threading.Event()
+
+    def prepare() -> None:
+        try:
+            with torch.cuda.device(device), torch.cuda.stream(stream):
+                for batch in batches:
+                    if not _put(ready, (batch, stream.record_event()), left):
+                        return
+            _put(ready, None, left)
+        except BaseException as error:
+            _put(ready, error, left)
+
+    thread = threading.Thread(target=prepare, name="input", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            batch, done = item
+            current = torch.cuda.current_stream(device)
+            current.wait_event(done)
+            for tensor in batch[:2]:
+                tensor.record_stream(current)
+            yield batch
+    finally:
+        left.set()
+        thread.join()
+
+
+def _put(ready: queue.Queue[Any], item: Any, left: threading.Event) -> bool:
+    """Wait for room unless the reader has left; False when it has."""
+    while not left.is_set():
+        try:
+            ready.put(item, timeout=0.1)
+            return True
+        except queue.Full:
+            continue
+    return False

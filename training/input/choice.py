@@ -1,0 +1,73 @@
+"""Where JPEG is decoded: measured on the training pictures themselves, before the first step."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+
+from training.input.decoding import decode, is_ordinary_jpeg, jpeg_decoder
+from training.input.gpu import GpuDecoder
+from training.input.loading import Pictures
+
+SAMPLE, CPU_SAMPLE = 128, 16
+MIN_JPEG_SHARE = 0.5
+
+
+class Choice(NamedTuple):
+    """`decoder` is cpu or gpu; rates in images/s of all workers and of a GPU, None: not tried."""
+
+    decoder: str
+    cpu_rate: float | None = None
+    gpu_rate: float | None = None
+
+
+def choose(pictures: Pictures, device: torch.device, num_workers: int) -> Choice:
+    """The faster of the two for a sample of the training pictures.
+
+    The GPU is only tried where most pictures are JPEG; a GPU without a JPEG engine loses here by
+    itself. `num_workers` CPU workers are taken to be as fast as this process, each.
+    """
+    if device.type != "cuda" or jpeg_decoder() is None or not _has_triton():
+        return Choice("cpu")
+    sample = range(0, len(pictures), max(1, len(pictures) // SAMPLE))[:SAMPLE]
+    if getattr(pictures.split, "pixels", None) is not None:
+        return Choice("cpu")
+    encoded = [pictures.split.read(index) for index in sample]
+    if sum(map(is_ordinary_jpeg, encoded)) < MIN_JPEG_SHARE * len(encoded):
+        return Choice("cpu")
+    cpu_rate = _cpu_rate(pictures, encoded, sample) * max(1, num_workers)
+    gpu_rate = _gpu_rate(pictures, list(sample), device)
+    return Choice("gpu" if gpu_rate > cpu_rate else "cpu", cpu_rate, gpu_rate)
+
+
+def _cpu_rate(pictures: Pictures, encoded: list[bytes], sample: range) -> float:
+    begin = time.perf_counter()
+    for data, index in list(zip(encoded, sample, strict=True))[:CPU_SAMPLE]:
+        decode(data, pictures.split.name(index))
+    return min(CPU_SAMPLE, len(encoded)) / (time.perf_counter() - begin)
+
+
+def _gpu_rate(pictures: Pictures, sample: list[int], device: torch.device) -> float:
+    """Steady rate of a batch: the first call pays for the decoder's set-up and the kernel."""
+    left = Pictures(pictures.split, pictures.how, decode_here=False)
+    batch = left.__getitems__([(0, index) for index in sample])
+    decoder = GpuDecoder(left, device)
+    affine = torch.ones((2, 3), device=device)
+    marks = []
+    for _ in range(3):
+        marks.append(time.perf_counter())
+        decoder(batch, affine)  # type: ignore[arg-type]
+        torch.cuda.synchronize(device)
+    marks.append(time.perf_counter())
+    return len(sample) / min(end - begin for begin, end in pairwise(marks[1:]))
+
+
+def _has_triton() -> bool:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True

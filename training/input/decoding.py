@@ -1,0 +1,94 @@
+"""One picture on the CPU: libjpeg-turbo for ordinary JPEG, Pillow's rule for all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from ringside.data.pixels import MAX_PIXELS, decode_rgb
+
+_SOI, _EOI = b"\xff\xd8", b"\xff\xd9"
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BASELINE_TO_PROGRESSIVE = (0xC0, 0xC1, 0xC2)
+_APP14, _SCAN = 0xEE, 0xDA
+
+
+def is_ordinary_jpeg(data: bytes) -> bool:
+    """A whole 8-bit grey or YCbCr JPEG of a permitted size, which every decoder reads alike.
+
+    Looks at the markers only (ITU-T T.81, annex B). A file without its end marker may be cut off,
+    CMYK and RGB need a colour rule: those take the careful way, which also has the right words.
+    """
+    if data[:2] != _SOI or _EOI not in data[-32:]:
+        return False
+    at, ordinary = 2, False
+    while at + 9 < len(data) and data[at] == 0xFF:
+        marker = data[at + 1]
+        if marker == _SCAN:
+            return ordinary
+        if marker in _FRAMES:
+            precision, components = data[at + 4], data[at + 9]
+            height, width = _short(data, at + 5), _short(data, at + 7)
+            known = marker in _BASELINE_TO_PROGRESSIVE and precision == 8 and components in (1, 3)
+            ordinary = known and 0 < height * width <= MAX_PIXELS
+        if (
+            marker == _APP14
+            and data[at + 4 : at + 9] == b"Adobe"
+            and data[at + 15 : at + 16] == b"\0"
+        ):
+            return False
+        at += 2 + _short(data, at + 2)
+    return False
+
+
+def decode(data: bytes, name: str) -> torch.Tensor:
+    """Pixels of one picture, uint8 [3, height, width], upright.
+
+    Raises `PictureError` with `name` when the picture cannot be used.
+    """
+    if is_ordinary_jpeg(data):
+        decode_jpeg = jpeg_decoder()
+        try:
+            if decode_jpeg is not None:
+                picture: torch.Tensor = decode_jpeg(_tensor(data))
+                return picture
+        except RuntimeError:
+            pass  # Pillow says what is wrong with it, or reads it after all.
+    return planes(decode_rgb(data, name))
+
+
+def planes(pixels: np.ndarray) -> torch.Tensor:
+    """uint8 [height, width, 3] seen as [3, height, width]."""
+    return torch.from_numpy(pixels).permute(2, 0, 1)
+
+
+def crop(picture: torch.Tensor, box: np.ndarray, size: int) -> torch.Tensor:
+    """The box (left, top, side) of a picture, resized with antialiasing to [3, size, size]."""
+    left, top, side = (int(value) for value in box)
+    part = picture[:, top : top + side, left : left + side]
+    if side == size:
+        return part
+    # Whole pixels side by side is the layout that torch resizes fastest, and what a batch wants.
+    packed = part.unsqueeze(0).contiguous(memory_format=torch.channels_last)
+    return functional.interpolate(packed, size=(size, size), mode="bilinear", antialias=True)[0]
+
+
+def jpeg_decoder() -> Callable[..., Any] | None:
+    """torchcodec's `decode_jpeg`; None where it is not installed."""
+    try:
+        from torchcodec.decoders import decode_jpeg
+    except (ImportError, RuntimeError, OSError):
+        return None
+    return decode_jpeg
+
+
+def _tensor(data: bytes) -> torch.Tensor:
+    return torch.from_numpy(np.frombuffer(data, np.uint8).copy())
+
+
+def _short(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 2], "big")

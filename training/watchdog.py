@@ -1,0 +1,99 @@
+"""For a rank that comes no further: its stacks in a file, and an end when the timeout is over.
+
+gloo raises an error in a rank that waits too long. With NCCL the host may be stuck anywhere (a full
+launch queue, a synchronisation), and a rank that hangs by itself raises nothing. So each rank also
+watches its own mark.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from training.progress_mark import ProgressMark
+
+SHARE_OF_TIMEOUT = 0.8
+# An error that gloo raises comes first: it knows the call.
+MARGIN_S = 2.0
+POLL_S = 0.5
+
+
+class NoProgressError(Exception):
+    """This rank has stood still longer than the timeout."""
+
+
+class StackFile:
+    """Stacks of all threads, by a thread of faulthandler's that needs no GIL.
+
+    They are written when `put_off` was not called for `after_s` seconds, on a fatal signal
+    (SIGSEGV, NCCL's SIGABRT), and on SIGUSR1.
+    """
+
+    def __init__(self, path: Path, after_s: float) -> None:
+        self._path, self._after_s = path, after_s
+        self._file = path.open("w")
+        faulthandler.enable(self._file)
+        faulthandler.register(signal.SIGUSR1, self._file)
+        self.put_off()
+
+    def put_off(self) -> None:
+        """This rank has come on; stacks that were written meanwhile are no evidence."""
+        faulthandler.dump_traceback_later(self._after_s, file=self._file)
+        if os.fstat(self._file.fileno()).st_size:
+            os.lseek(self._file.fileno(), 0, os.SEEK_SET)
+            os.ftruncate(self._file.fileno(), 0)
+
+    def end(self) -> None:
+        """The run is over and well; nothing is left."""
+        faulthandler.cancel_dump_traceback_later()
+        faulthandler.unregister(signal.SIGUSR1)
+        faulthandler.disable()
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
+class Watchdog:
+    """Keeps the stack file, and calls `give_up` when a training step stands still too long.
+
+    Only training steps count: opening data, compiling and scoring may take their time.
+    """
+
+    def __init__(
+        self, mark: ProgressMark, stacks: Path, timeout_s: float,
+        give_up: Callable[[NoProgressError], None],
+    ) -> None:  # fmt: skip
+        self._mark, self._limit_s, self._give_up = mark, timeout_s + MARGIN_S, give_up
+        self._stacks = StackFile(stacks, SHARE_OF_TIMEOUT * timeout_s)
+        self._main = threading.get_ident()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def came_on(self) -> None:
+        """This rank has exchanged with the others."""
+        self._stacks.put_off()
+
+    def end(self) -> None:
+        """The run is over and well."""
+        self._over.set()
+        self._thread.join()
+        self._stacks.end()
+
+    def _watch(self) -> None:
+        while not self._over.wait(POLL_S):
+            still_s = self._mark.still_s
+            if self._mark.phase == "train" and still_s > self._limit_s:
+                self._give_up(self._no_progress(still_s))
+                return
+
+    def _no_progress(self, still_s: float) -> NoProgressError:
+        error = NoProgressError(f"No progress for {still_s:.0f} s at step {self._mark.step}.")
+        frame = sys._current_frames().get(self._main)
+        error.add_note("".join(traceback.format_stack(frame)))
+        return error
