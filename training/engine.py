@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import (
-    DDPCommunicationHookType,
-    DistributedDataParallelKwargs,
-    InitProcessGroupKwargs,
-)
 from timm.utils import ModelEmaV3
 from torch import nn
 
 from ringside.errors import SetupError
-from ringside.spec import Observed, RunSpec, TrainingSettings
+from ringside.spec import Observed, RunSpec
 from training import data_parallel, fsdp
+from training.accelerator import build_accelerator, check_world, prepare_device
 from training.batchnorm import average_statistics
 from training.ema import make_average
 from training.freezing import hold_statistics, is_frozen
-from training.fsdp import no_accumulation
 from training.losses import Loss
 from training.observation import (
     bucket_bytes,
@@ -38,17 +30,9 @@ from training.observation import (
     versions,
 )
 from training.pipeline import Pipeline
-from training.traffic import power_sgd_bytes
+from training.traffic import reduced_bytes
 from training.weight_averaging import WeightAverager
 
-HOOKS = {
-    "no": DDPCommunicationHookType.NO,
-    "fp16": DDPCommunicationHookType.FP16,
-    "bf16": DDPCommunicationHookType.BF16,
-    "power_sgd": DDPCommunicationHookType.POWER_SGD,
-}
-DTYPE_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "power_sgd": 4}
-NCCL_LATER_S = 15
 PRECISION_OF_DTYPE = {torch.float32: "no", torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 
@@ -62,14 +46,14 @@ class Engine:
         self.pipeline: Pipeline | None = None
         self.ema: ModelEmaV3 | None = None
         prepare_device(spec)
-        self.accelerator = _build_accelerator(spec)
+        self.accelerator = build_accelerator(spec)
         self.device: torch.device = self.accelerator.device
         self.rank: int = self.accelerator.process_index
         self.world: int = self.accelerator.num_processes
         self.dtype = {"no": None, "fp16": torch.float16, "bf16": torch.bfloat16}[
             spec.accelerate.mixed_precision
         ]
-        _check_world(spec, self.world)
+        check_world(spec, self.world)
 
     def own_part(self, model: nn.Module) -> nn.Module:
         """What this rank trains of the model: a stage under model_parallel, else all of it."""
@@ -207,10 +191,8 @@ class Engine:
             return self.averager.bytes_per_step
         if reduce_dtype is None:
             return None
-        weights = [p for p in self.model.parameters() if p.requires_grad]
-        if reduce_dtype == "power_sgd":
-            return power_sgd_bytes(weights, self.spec.training.power_sgd_rank)
-        return DTYPE_BYTES[reduce_dtype] * sum(p.numel() for p in weights)
+        weights = (p for p in self.model.parameters() if p.requires_grad)
+        return reduced_bytes(weights, reduce_dtype, self.spec.training.power_sgd_rank)
 
     @torch.no_grad()
     def _precision_inside_forward(self) -> str:
@@ -236,69 +218,3 @@ class Engine:
             self.train_mode()
         # nn.DataParallel's copies report too, and each computes in a thread of its own.
         return " and ".join(sorted({PRECISION_OF_DTYPE.get(dtype, str(dtype)) for dtype in seen}))
-
-
-def prepare_device(spec: RunSpec) -> None:
-    """Threads on a CPU; TF32 and autotuned convolutions on a GPU, the same for every preset."""
-    if spec.device == "cpu":
-        torch.set_num_threads(spec.threads_per_device)
-        return
-    if not torch.cuda.is_available():
-        raise SetupError("The run was planned for GPUs, but torch sees none here.")
-    torch.backends.cudnn.benchmark = True
-    torch.set_float32_matmul_precision("high")
-
-
-def _build_accelerator(spec: RunSpec) -> Accelerator:
-    cpu, precision = spec.device == "cpu", spec.accelerate.mixed_precision
-    if spec.accelerate.fsdp_config is not None:
-        plugin = fsdp.make_plugin(spec.accelerate.fsdp_config, spec.training.reduce_dtype)
-        return fsdp.build_accelerator(plugin, _process_group(spec), cpu=cpu, precision=precision)
-    # torch 2.14 renames the argument; Accelerate's handler and torch 2.11 know only this name.
-    warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
-    handler = DistributedDataParallelKwargs(
-        # BatchNorm statistics are averaged before they are used; see training.batchnorm.
-        broadcast_buffers=False,
-        **_ddp_arguments(spec.training),
-    )
-    return Accelerator(
-        cpu=cpu,
-        mixed_precision=precision,
-        kwargs_handlers=[handler, _process_group(spec)],
-        gradient_accumulation_plugin=no_accumulation(),
-    )
-
-
-def _process_group(spec: RunSpec) -> InitProcessGroupKwargs:
-    """How long a rank waits for another one in a collective.
-
-    gloo raises an error then. NCCL aborts the process, so whoever can still say why comes first:
-    the side group (training.control) and the rank's own watchdog (training.watchdog).
-    """
-    later_s = NCCL_LATER_S if spec.device == "cuda" else 0
-    return InitProcessGroupKwargs(timeout=timedelta(seconds=spec.training.timeout_s + later_s))
-
-
-def _ddp_arguments(training: TrainingSettings) -> dict[str, Any]:
-    """What differs from torch's defaults; a bucket size that is not passed keeps torch's layout."""
-    arguments: dict[str, Any] = {
-        "comm_hook": HOOKS[training.comm_hook],
-        "gradient_as_bucket_view": training.gradient_as_bucket_view,
-        "static_graph": training.static_graph,
-    }
-    if training.bucket_cap_mb is not None:
-        arguments["bucket_cap_mb"] = training.bucket_cap_mb
-    if training.comm_hook == "power_sgd":
-        arguments["comm_state_option"] = {
-            "matrix_approximation_rank": training.power_sgd_rank,
-            "start_powerSGD_iter": training.power_sgd_start_step,
-        }
-    return arguments
-
-
-def _check_world(spec: RunSpec, world: int) -> None:
-    if world != spec.num_processes:
-        raise SetupError(
-            f"{spec.num_processes} processes were asked for and {world} joined; each would have "
-            "trained alone. Nothing was trained."
-        )

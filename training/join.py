@@ -35,6 +35,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=None, help="images per step over all devices")
     parser.add_argument("--image-size", type=int, default=None, help="pixels, square")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--separator", default=None, help="between the labels of a cell")
     parser.add_argument("--weights", default=None, help="file or run to begin with the weights of")
     parser.add_argument("--keep-global-batch", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
@@ -77,6 +78,7 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
         image_size=arguments.image_size,
         seed=arguments.seed,
         weights=arguments.weights,
+        separator=arguments.separator,
         processes=int(os.environ.get("WORLD_SIZE", "1")),
         keep_global_batch=arguments.keep_global_batch,
         overrides=parse_overrides(arguments.set),

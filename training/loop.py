@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-import numpy as np
 import torch
 
-from ringside.events import EpochTrained, StopAgreed, WindowTimed
+from ringside.events import EpochTrained, StopAgreed
 from training.control import Control
 from training.input import AnyBatches
 from training.loss_watch import LossWatch
@@ -19,21 +17,8 @@ from training.precision import SkippedSteps
 from training.reductions import CollectiveCounter
 from training.resume import Progress
 from training.schedule import learning_rate_at
-from training.timing import StepSums, StepTimer
-
-
-class RankWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `ranks/rankN.jsonl`: this rank's means per optimizer step over a window."""
-
-    t: float
-    epoch: int
-    step: int
-    num_steps: int
-    step_ms: float
-    data_ms: float
-    forward_ms: float
-    backward_ms: float
-    optimizer_ms: float
+from training.timing import StepTimer
+from training.windows import Windows
 
 
 class Trainer:
@@ -44,17 +29,15 @@ class Trainer:
         control: Control, writer: Any, rank_log: Any,
     ) -> None:  # fmt: skip
         self.engine, self.order, self.batches = engine, order, batches
-        self.control, self.writer, self.rank_log = control, writer, rank_log
+        self.control, self.writer = control, writer
         self.spec = engine.spec
         self.total_steps = self.spec.epochs * order.steps_per_epoch
         self.warmup_steps = round(self.spec.training.warmup_epochs * order.steps_per_epoch)
         self.timer = StepTimer(engine.device)
-        # Of a pipeline only the last stage has a loss.
-        self.loss_rows = slice(None) if engine.pipeline is None else slice(-1, None)
         self.watch = LossWatch(self.spec)
+        self.windows = Windows(engine, control, writer, rank_log, self.timer, self.watch)
         self.skipped = SkippedSteps(engine.accelerator.scaler)
         self.collectives = CollectiveCounter(engine.num_replicas)
-        self.classes: tuple[str, ...] = ()
         self.mark = control.mark
         self.step = 0
         self.grad_norm: torch.Tensor | None = None
@@ -95,11 +78,11 @@ class Trainer:
             self._optimizer_step(stream)
             self.step += 1
             self.step_in_epoch += 1
-            self._window_steps += 1
+            self.windows.count()
             if self._save_is_due():
                 self._save_off_the_clock()
             if self.control.due():
-                self._close_window()
+                self.windows.close(epoch, self.step, self.learning_rate)
                 if self.control.take("checkpoint"):
                     self._save_off_the_clock()
                 if self.control.take("stop"):
@@ -149,7 +132,7 @@ class Trainer:
         self.collectives.skip()
         spent = time.perf_counter() - begin
         self._begin += spent
-        self._window_begin += spent
+        self.windows.leave_out(spent)
 
     def _must_sync_first(self, number: int) -> bool:
         """DDP learns a static graph in its first backward, which must therefore reduce.
@@ -207,72 +190,20 @@ class Trainer:
 
     def _begin_epoch(self, epoch: int, first_step: int) -> None:
         self.epoch, self.step_in_epoch, self._first_step = epoch, first_step, first_step
-        self._begin = self._window_begin = time.perf_counter()
-        self._window_steps = 0
         self.collectives.begin()
         self.skipped.begin()
-        self._sums = np.zeros(3)  # loss summed over steps, steps, data wait in ms
-
-    def _close_window(self, *, wait: bool = False) -> None:
-        """Exchange this window's figures and write them; the agreed moment for requests too."""
-        sums = self.timer.drain(wait=wait)
-        now = time.perf_counter()
-        step_ms = 1000 * (now - self._window_begin) / max(1, self._window_steps)
-        row = [self._window_steps, step_ms, *sums, self._peak_memory() or 0]
-        table = self.control.exchange(row)
-        self._window_begin, self._window_steps = now, 0
-        losses = table[self.loss_rows]
-        counted = losses[:, 2].sum()
-        self._sums += [losses[:, 7].sum(), counted, table[:, 3].max()]
-        # The window after an epoch's last exchange has no steps, only late readings of the device.
-        if counted and table[0, 0]:
-            self._write_rank_line(step_ms, sums)
-            self._write_window(table)
-        self.watch.forget(sums.num_steps)
-
-    def _write_window(self, table: np.ndarray) -> None:
-        losses = table[self.loss_rows]
-        loss = float(losses[:, 7].sum() / losses[:, 2].sum())
-        per_step = table[:, 3:7] / np.maximum(1, table[:, 2:3])
-        slowest, fastest = per_step.max(axis=0), per_step.min(axis=0)
-        step_ms = float(table[:, 1].max())
-        self.writer.write(
-            WindowTimed(
-                epoch=self.epoch,
-                step=self.step,
-                num_steps=int(table[0, 0]),
-                samples_per_s=1000 * self.spec.global_batch / step_ms,
-                train_loss=loss,
-                learning_rate=self.learning_rate,
-                step_ms=step_ms,
-                data_ms=float(slowest[0]),
-                forward_ms=float(slowest[1]),
-                backward_ms=float(slowest[2]),
-                optimizer_ms=float(slowest[3]),
-                step_ms_min=float(table[:, 1].min()),
-                data_ms_min=float(fastest[0]),
-                forward_ms_min=float(fastest[1]),
-                backward_ms_min=float(fastest[2]),
-                optimizer_ms_min=float(fastest[3]),
-                memory_bytes=int(table[:, 8].max()) or None,
-            )
-        )
-        if not np.isfinite(loss):
-            raise self.watch.error(
-                self.control, step=self.step, learning_rate=self.learning_rate,
-                classes=self.classes, bad_ranks=np.flatnonzero(~np.isfinite(table[:, 7])),
-            )  # fmt: skip
+        self.windows.begin_epoch()
+        self._begin = time.perf_counter()
 
     def _end_epoch(self) -> EpochTrained:
         if self.engine.averager is not None:
             self.engine.averager.average()
         self.engine.synchronize()
         elapsed = time.perf_counter() - self._begin
-        self._close_window(wait=True)
+        self.windows.close(self.epoch, self.step, self.learning_rate, wait=True)
         times = self.control.gather([elapsed])[:, 0]
         num_steps = self.order.steps_per_epoch - self._first_step
         num_samples = num_steps * self.spec.global_batch
-        loss_sum, counted, data_ms = self._sums
         return EpochTrained(
             epoch=self.epoch,
             epoch_time_s=float(times.max()),
@@ -280,9 +211,9 @@ class Trainer:
             num_samples=num_samples,
             samples_per_s=num_samples / float(times.max()),
             num_optimizer_steps=num_steps,
-            train_loss=float(loss_sum / counted),
+            train_loss=self.windows.train_loss,
             grad_norm=self._norm(),
-            data_ratio=float(data_ms / 1000 / times.max()),
+            data_ratio=self.windows.data_s / float(times.max()),
             collectives_per_step=self.collectives.per_step,
             skipped_steps=self.skipped.total,
         )
@@ -292,17 +223,3 @@ class Trainer:
             return None
         full = getattr(self.grad_norm, "full_tensor", None)
         return float(full() if full else self.grad_norm)
-
-    def _peak_memory(self) -> int | None:
-        if self.engine.device.type != "cuda":
-            return None
-        return int(torch.cuda.max_memory_allocated(self.engine.device))
-
-    def _write_rank_line(self, step_ms: float, sums: StepSums) -> None:
-        n = max(1, sums.num_steps)
-        line = RankWindow(
-            t=time.time(), epoch=self.epoch, step=self.step, num_steps=sums.num_steps,
-            step_ms=step_ms, data_ms=sums.data_ms / n, forward_ms=sums.forward_ms / n,
-            backward_ms=sums.backward_ms / n, optimizer_ms=sums.optimizer_ms / n,
-        )  # fmt: skip
-        self.rank_log.write(msgspec.json.encode(line) + b"\n")

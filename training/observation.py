@@ -21,7 +21,9 @@ from training.data_parallel import devices_of
 from training.pipeline.stage import Stage
 from training.weight_averaging import WeightAverager
 
-RECORDED_ENVIRONMENT = ("ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "GLOO_", "OMP_NUM_THREADS")
+RECORDED_ENVIRONMENT = (
+    "ACCELERATE_", "FSDP_", "NCCL_", "TORCH_NCCL_", "TORCH_FR_", "GLOO_", "OMP_NUM_THREADS",
+)  # fmt: skip
 RECORDED_EXACT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
 
 

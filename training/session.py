@@ -91,7 +91,7 @@ class Session:
             engine, order, feed.training(order), self.control, self.writer,
             LineLog(self.run_dir.ranks / f"rank{engine.rank}.jsonl"),
         )  # fmt: skip
-        trainer.classes = data.classes
+        trainer.windows.classes = data.classes
         return trainer, Evaluator(engine, data, self.control, feed)
 
     def _model(self, classes: tuple[str, ...]) -> nn.Module:

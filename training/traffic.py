@@ -8,6 +8,14 @@ import torch
 
 MIN_COMPRESSION_RATE = 2
 FLOAT_BYTES = 4
+DTYPE_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
+
+
+def reduced_bytes(weights: Iterable[torch.Tensor], reduce_dtype: str, rank: int) -> int:
+    """Bytes per optimizer step of a reduction in fp32, fp16, bf16 or power_sgd (of `rank`)."""
+    if reduce_dtype == "power_sgd":
+        return power_sgd_bytes(weights, rank)
+    return DTYPE_BYTES[reduce_dtype] * sum(weight.numel() for weight in weights)
 
 
 def power_sgd_bytes(weights: Iterable[torch.Tensor], rank: int) -> int:

@@ -57,7 +57,7 @@ def make_trainer(make_spec) -> Callable[..., Trainer]:
         pictures = Pictures(data.train, Crop(32, 0, True, 0.7), decode_here=True)
         batches = Batches(make_loader(pictures, order, num_workers=0, pin=False), engine.device)
         trainer = Trainer(engine, order, batches, Control(0, 1), Lines(), Lines())
-        trainer.classes = data.classes
+        trainer.windows.classes = data.classes
         return trainer
 
     return make

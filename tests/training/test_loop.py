@@ -15,9 +15,10 @@ from training.control import Control
 from training.engine import Engine
 from training.input import Batches
 from training.input.loading import Crop, Pictures, make_loader
-from training.loop import RankWindow, Trainer
+from training.loop import Trainer
 from training.losses import make_loss
 from training.order import TrainingOrder
+from training.windows import RankWindow
 
 
 class Recorder:
@@ -87,7 +88,9 @@ def test_the_epoch_adds_up(train):
         assert 0 < parts <= window.step_ms * 1.001
     mean = sum(window.train_loss * window.num_steps for window in windows) / 20
     assert result.train_loss == pytest.approx(mean)
-    lines = [msgspec.json.decode(line, type=RankWindow) for line in trainer.rank_log.written]
+    lines = [
+        msgspec.json.decode(line, type=RankWindow) for line in trainer.windows.rank_log.written
+    ]
     assert sum(line.num_steps for line in lines) == 20
 
 

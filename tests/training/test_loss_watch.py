@@ -25,7 +25,7 @@ def test_a_label_that_breaks_first_is_named(make_trainer):
     trainer.control.due = lambda: trainer.step == 6
     with pytest.raises(RingsideError) as failed:
         trainer.train_epoch(1)
-    name = trainer.classes[5]
+    name = trainer.windows.classes[5]
     assert f"first at step 4 on rank 0 in the class {name!r} (precision fp32" in str(failed.value)
 
 
