@@ -84,7 +84,7 @@ class Windows:
     @property
     def data_s(self) -> float:
         """Seconds of the epoch so far that the slowest rank of a window waited for the loader."""
-        return self._data_ms / 1000
+        return float(self._data_ms / 1000)
 
     def close(self, epoch: int, step: int, learning_rate: float, *, wait: bool = False) -> None:
         """Exchange this window's figures and write them. A collective of the side group.

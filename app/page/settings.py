@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.guard import new_token
+from app.views.checks import Checks
 from app.views.desk import Desk
+from app.views.trials import Trials
 from ringside.hardware import Hardware, read_hardware
 
 
@@ -17,6 +19,8 @@ class PageSettings:
     runs_root: Path
     hardware: Hardware = field(default_factory=read_hardware)
     token: str = field(default_factory=new_token)
+    checks: Checks = field(default_factory=Checks)
+    trials: Trials = field(default_factory=Trials)
     desk: Desk = field(init=False)
 
     def __post_init__(self) -> None:

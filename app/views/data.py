@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.views import figures
-from ringside.data import ImageData, open_data, parse_data, source_names, thumbnail
+from ringside.data import ImageData, open_data, source_names, thumbnail
 from ringside.spec import DataSpec
 from ringside.words import say
 
@@ -27,18 +28,31 @@ class DataFacts:
 
 
 def source_choices() -> list[tuple[str, str]]:
-    """(title, name) of every source; the folder comes last."""
-    sources = sorted(source_names(), key=lambda source: source.name == "folder")
-    return [(source.title, source.name) for source in sources]
+    """(title, name) of every source; a person's own pictures come last, under the name `folder`."""
+    named = [(one.title, one.name) for one in source_names() if one.name != "folder"]
+    return [*named, (say("data.own"), "folder")]
 
 
-def data_facts(text: str) -> DataFacts:
-    """Open the data and look at a few pictures; raises DataError with one sentence."""
-    spec = parse_data(text)
+def data_facts(spec: DataSpec, skip: Collection[str] = ()) -> DataFacts:
+    """Open the data without `skip` and look at a few pictures; DataError with one sentence."""
+    if spec.repository:
+        return _hub_facts(spec)
     # A folder may change between two looks, the built-in sources do not.
     if spec.path:
-        return _facts(open_data(spec))
+        return _facts(open_data(spec, skip=skip))
     return _cached_facts(spec.source, spec.profile, spec.image_size)
+
+
+def _hub_facts(spec: DataSpec) -> DataFacts:
+    """The name and the commit: to know more, all of the data would have to be downloaded."""
+    commit = say("data.commit", commit=str(spec.revision)[:8])
+    return DataFacts(
+        title=spec.label,
+        facts=(spec.label, commit),
+        notes=(say("data.hub"),),
+        synthetic=False,
+        pictures=(),
+    )
 
 
 @functools.lru_cache(maxsize=16)
@@ -72,6 +86,10 @@ def _pictures(data: ImageData) -> list[tuple[str, str]]:
     found = []
     for i in chosen:
         png = thumbnail(data.train.read(i), data.train.name(i), PICTURE_PX)
-        uri = f"data:image/png;base64,{base64.b64encode(png).decode()}"
-        found.append((data.train.name(i), uri))
+        found.append((data.train.name(i), png_uri(png)))
     return found
+
+
+def png_uri(png: bytes) -> str:
+    """A PNG that travels inside the page."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"

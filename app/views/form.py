@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from app.views.check import without_bad_files
 from ringside import yaml_text
 from ringside.compare import baseline_of
+from ringside.data import DataReport, parse_data, source_names
+from ringside.data.notes import counted
 from ringside.errors import RingsideError, SpecError
 from ringside.hardware import Hardware
 from ringside.launch.local import start_run
@@ -23,7 +26,11 @@ from ringside.spec import DataSpec, FsdpConfig, RunSpec
 from ringside.words import say
 
 Values = Mapping[str, Any]
+Reports = Callable[[DataSpec], DataReport | None]
+"""The last check of a data set, if there was one."""
 
+LEAVE_OUT = "skip"
+HUB = "hf:"
 MAIN_PRESETS = ("ddp", "ddp_bf16", "ddp_accum4", "fsdp")
 BASELINE_EPOCHS = 2
 """The first epoch is warm-up, so a baseline of one epoch would measure nothing."""
@@ -127,6 +134,7 @@ def request_of(values: Values) -> RunRequest:
         keep_global_batch=bool(values.get("keep_global_batch")),
         processes=_whole(values, "processes"),
         image_size=_whole(values, "image_size"),
+        separator=_separator(values),
         seed=_whole(values, "seed"),
         overrides=_overrides(values),
         request_id=_text(values, "request_id"),
@@ -134,7 +142,7 @@ def request_of(values: Values) -> RunRequest:
 
 
 def data_text(values: Values) -> str:
-    """What `--data` would be: the source, or the path when a folder is chosen."""
+    """What `--data` would be: the source, or for one's own pictures the path or name."""
     source = _text(values, "source") or ""
     if source != "folder":
         return source
@@ -142,21 +150,60 @@ def data_text(values: Values) -> str:
     if path is None:
         return source
     # A bare name could be taken for a source; with ./ it is a folder for sure.
-    return path if path.startswith(("/", "~", ".")) else f"./{path}"
+    return path if path.startswith(("/", "~", ".", HUB)) else f"./{path}"
 
 
-def plan(values: Values, hardware: Hardware) -> Plan:
+def data_spec(values: Values) -> DataSpec:
+    """The data that the form names; raises DataError with one sentence."""
+    return parse_data(
+        data_text(values), image_size=_whole(values, "image_size"), separator=_separator(values)
+    )
+
+
+def is_own(values: Values) -> bool:
+    """Whether the data are a person's own, a folder, a table or of the Hub, and no source."""
+    name = data_text(values).partition(":")[0]
+    return name not in {source.name for source in source_names()} - {"folder"}
+
+
+def spec_of(values: Values, hardware: Hardware, reports: Reports) -> RunSpec:
+    """The request, resolved; bad files are left out as `--skip-bad` does, by the last check."""
+    spec = resolve(request_of(values), hardware)
+    if values.get("bad_files") != LEAVE_OUT:
+        return spec
+    report = reports(spec.data)
+    if report is None:
+        raise SpecError(say("train.check_first"))
+    return without_bad_files(spec, report)
+
+
+def _no_report(_: DataSpec) -> DataReport | None:
+    return None
+
+
+def plan(values: Values, hardware: Hardware, reports: Reports = _no_report) -> Plan:
     """Resolve the form as Start would, and put the outcome into sentences."""
     try:
-        spec = resolve(request_of(values), hardware)
+        spec = spec_of(values, hardware, reports)
     except RingsideError as error:
         return Plan(spec=None, sentence=str(error))
-    return Plan(spec=spec, sentence=plan_sentence(spec), notes=tuple(plan_notes(spec)))
+    notes = (*plan_notes(spec), *_bad_file_notes(spec, reports(spec.data)))
+    return Plan(spec=spec, sentence=plan_sentence(spec), notes=notes)
 
 
-def preview(values: Values, hardware: Hardware, root: Path) -> Preview:
+def _bad_file_notes(spec: RunSpec, report: DataReport | None) -> list[str]:
+    """What a run makes of the bad files that a check found."""
+    if report is None or not report.skip:
+        return []
+    key = "train.bad_left_out" if spec.data.skip else "train.bad_stop"
+    return [say(key, bad=counted(len(report.skip), "bad file"))]
+
+
+def preview(
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report
+) -> Preview:
     """The preview of the run, for a directory that does not exist yet."""
-    spec = resolve(request_of(values), hardware)
+    spec = spec_of(values, hardware, reports)
     config = accelerate_config(spec.accelerate, spec.num_processes)
     run = RunDir(root / say("train.new_run"))
     return Preview(
@@ -167,14 +214,18 @@ def preview(values: Values, hardware: Hardware, root: Path) -> Preview:
     )
 
 
-def start(values: Values, hardware: Hardware, root: Path) -> RunDir:
+def start(
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report
+) -> RunDir:
     """Start the run; asked twice with one `request_id` it is one run."""
-    return start_run(resolve(request_of(values), hardware), hardware, root)
+    return start_run(spec_of(values, hardware, reports), hardware, root)
 
 
-def start_baseline(values: Values, hardware: Hardware, root: Path) -> RunDir:
+def start_baseline(
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report
+) -> RunDir:
     """Start the run that the form's run will be measured against."""
-    spec = resolve(request_of(values), hardware)
+    spec = spec_of(values, hardware, reports)
     baseline = msgspec.structs.replace(
         baseline_of(spec),
         epochs=max(BASELINE_EPOCHS, spec.epochs),
@@ -191,12 +242,24 @@ def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
         value = getattr(getattr(spec, part) if part else spec, name)
         shown = value.label if isinstance(value, DataSpec) else value
         if source != "default" and shown not in (None, ()) and not isinstance(shown, FsdpConfig):
-            rows.append((key, str(shown), say(f"source.{source}")))
+            rows.append((key, _printable(shown), say(f"source.{source}")))
+    if spec.data.skip:
+        left_out = counted(len(spec.data.skip), "file")
+        rows.append(("data.skip", left_out, say("source.flag")))
     return rows
+
+
+def _printable(value: object) -> str:
+    return say("separator.newline") if value == "\n" else str(value)
 
 
 def _text(values: Values, name: str) -> str | None:
     return str(values.get(name) or "").strip() or None
+
+
+def _separator(values: Values) -> str | None:
+    """The field is shown for one's own data only, and counts only there."""
+    return _text(values, "separator") if is_own(values) else None
 
 
 def _whole(values: Values, name: str) -> int | None:

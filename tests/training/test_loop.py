@@ -9,7 +9,7 @@ from accelerate.state import AcceleratorState
 
 from ringside.data import open_data
 from ringside.errors import RingsideError
-from ringside.events import WindowTimed
+from ringside.events import WindowTimed, decode_lines, encode
 from ringside.spec import DataSpec
 from training.control import Control
 from training.engine import Engine
@@ -75,6 +75,7 @@ def test_four_micro_steps_are_one_large_step(train):
 
 def test_the_epoch_adds_up(train):
     trainer, result = train(micro_batch=32, k=1)
+    assert decode_lines(encode(result)) == [result]
     assert result.num_samples == 640
     assert result.num_optimizer_steps == 20
     assert result.samples_per_s == pytest.approx(640 / result.epoch_time_s)

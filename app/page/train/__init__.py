@@ -9,10 +9,12 @@ import gradio as gr
 from app.page.draw import heading, title
 from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
 from app.page.settings import PageSettings
+from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form, draw_data, draw_run, draw_strategies
 from app.page.train.handlers import Handlers, Panels
 from ringside.words import say
 
+POLL_S = 0.5
 GO_TO_RUN = "(run) => { if (run) window.location.href = 'runs?run=' + encodeURIComponent(run); }"
 
 
@@ -22,7 +24,7 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     block("lead", title(say("page.train"), say("train.lead")))
     with gr.Row(elem_classes="rs-columns rs-top"):
         with gr.Column(scale=27, min_width=320, elem_classes="rs-stack"):
-            data_fields, data = draw_data()
+            data_fields, data_shown = draw_data()
             preset, about = draw_strategies(settings)
         with gr.Column(scale=20, min_width=320, elem_classes="rs-stack"):
             with gr.Column(elem_classes="rs-card", elem_id="run-card"):
@@ -31,6 +33,9 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
             shown |= _draw_baseline()
     shown |= _draw_preview()
     form = Form(preset=preset, request_id=hidden("request-id"), **data_fields, **run_fields)
+    names = ("check_key", "check_seen", "checked")
+    kept = {name: hidden(name.replace("_", "-")) for name in names}
+    data = DataStep(timer=gr.Timer(POLL_S, active=False), token=token, **data_shown, **kept)
     panels = Panels(data=data, about=about, token=token, go=hidden("go"), **shown)
     _connect(page, form, panels, settings)
 
@@ -97,19 +102,45 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
         panels.about, panels.plan, panels.start, panels.preview, panels.baseline_box,
         panels.baseline, panels.baseline_start, form.batch, form.processes, form.image_size,
     ]  # fmt: skip
-    fresh = [form.preset, form.request_id, form.seed, form.learning_rate, panels.data]
-    page.load(handlers.open, None, [*fresh, *plan_shown], api_name="open_train", **QUICK)
+    fresh = [form.preset, form.request_id, form.seed, form.learning_rate]
+    data_shown = panels.data.shown(form)
+    page.load(
+        handlers.open, None, [*fresh, *data_shown, *plan_shown], api_name="open_train", **QUICK
+    )
+    # The plan of other data is made when the data are known, not at every letter of their name.
+    later = ("request_id", "source", "folder", "separator")
+    others = [part.change for name, part in form.components().items() if name not in later]
     gr.on(
-        [component.change for name, component in form.components().items() if name != "request_id"],
+        [*others, panels.data.checked.change],
         handlers.show_plan, everything, plan_shown,
         trigger_mode="always_last", api_name="plan", **QUICK,
     )  # fmt: skip
-    gr.on(
-        [form.source.change, form.folder.submit, form.folder.blur],
-        handlers.show_data, everything, [panels.data, form.folder],
+    named = gr.on(
+        [form.source.change, form.folder.submit, form.folder.blur, form.separator.input,
+         form.bad_files.input],
+        handlers.data.show, everything | {panels.data.check_key}, data_shown,
         trigger_mode="always_last", api_name="data", **QUICK,
     )  # fmt: skip
+    named.then(handlers.show_plan, everything, plan_shown, api_name="data_plan", **QUICK)
+    _connect_check(handlers.data, everything)
     _connect_buttons(handlers, everything | {panels.token})
+
+
+def _connect_check(handlers: DataHandlers, everything: set[Any]) -> None:
+    """The check works in the background; a timer asks for it while it does."""
+    form, step = handlers.form, handlers.step
+    shown = step.shown(form)
+    inputs = everything | {step.check_key, step.token}
+    for button, handler, name in (
+        (step.check_start, handlers.start, "check_data"),
+        (step.check_stop, handlers.stop, "stop_check"),
+    ):
+        button.click(
+            handler, inputs, shown,
+            show_progress="hidden", concurrency_limit=None, api_name=name, **PRIVATE,
+        )  # fmt: skip
+    polled = {step.check_key, step.check_seen}
+    step.timer.tick(handlers.poll, polled, step.followed(form), api_name="poll_check", **QUICK)
 
 
 def _connect_buttons(handlers: Handlers, inputs: set[Any]) -> None:

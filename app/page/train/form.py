@@ -14,12 +14,14 @@ from app.page.draw.train import strategy_cards
 from app.page.frame import block
 from app.page.settings import PageSettings
 from app.views.data import source_choices
-from app.views.form import main_presets, strategies
+from app.views.form import LEAVE_OUT, main_presets, strategies
 from ringside.models import SUGGESTED, model_names
 from ringside.words import say
 
 DEFAULT_MODEL = "resnet50"
 DEFAULT_EPOCHS = 3
+SEPARATORS = ("", "newline", "semicolon", "bar", "comma", "none")
+"""As `--separator` takes them; empty: by what the cells look like."""
 
 # The chosen card is the component's value. The cards come from the server, the choice is made here.
 CHOOSE_CARD = """
@@ -41,6 +43,8 @@ class Form:
 
     source: gr.Dropdown
     folder: gr.Textbox
+    separator: gr.Dropdown
+    bad_files: gr.Radio
     preset: gr.HTML
     model: gr.Dropdown
     epochs: gr.Number
@@ -76,20 +80,51 @@ def field(kind: type[Component], name: str, **details: Any) -> Any:
     )
 
 
-def draw_data() -> tuple[dict[str, Component], gr.HTML]:
-    """The first choice, with a place for what is in the data."""
+def draw_data() -> tuple[dict[str, Component], dict[str, Any]]:
+    """The first choice: its fields, and what shows the data and the check of them."""
     with gr.Column(elem_classes="rs-card", elem_id="data-card"):
         block("data-heading", heading(say("train.data")))
         choices = source_choices()
-        source = field(
-            gr.Dropdown,
-            "source",
-            choices=choices,
-            value=choices[0][1],
-            allow_custom_value=True,
+        fields = {
+            "source": field(
+                gr.Dropdown,
+                "source",
+                choices=choices,
+                value=choices[0][1],
+                allow_custom_value=True,
+            ),
+            "folder": field(
+                gr.Textbox, "folder", visible=False, max_lines=1, placeholder="/data/photos"
+            ),
+        }
+        with gr.Accordion(
+            say("train.advanced"), open=False, visible=False, elem_id="data-advanced"
+        ) as fold:
+            fields["separator"] = field(
+                gr.Dropdown,
+                "separator",
+                choices=[(say(f"separator.{name or 'auto'}"), name) for name in SEPARATORS],
+                value="",
+            )
+        shown = {"data": block("data-facts"), "data_fold": fold, **_draw_check()}
+        fields["bad_files"] = field(
+            gr.Radio,
+            "bad_files",
+            choices=[(say(f"check.{name}"), name) for name in ("stop", LEAVE_OUT)],
+            value="stop",
+            visible=False,
         )
-        folder = field(gr.Textbox, "folder", visible=False, max_lines=1, placeholder="/data/photos")
-        return {"source": source, "folder": folder}, block("data-facts")
+        return fields, shown
+
+
+def _draw_check() -> dict[str, Any]:
+    with gr.Row(elem_classes="rs-row rs-buttons"):
+        start = gr.Button(say("check.start"), elem_id="check", size="md", scale=0, min_width=150)
+        stop = gr.Button(
+            say("check.stop_checking"), elem_id="check-stop", size="md", scale=0, min_width=150,
+            visible=False,
+        )  # fmt: skip
+    return {"check_start": start, "check_stop": stop, "check": block("check-report")}
 
 
 def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:

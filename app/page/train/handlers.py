@@ -14,7 +14,6 @@ from gradio.components import Component
 from app.guard import require_token
 from app.page.draw.train import (
     baseline_panel,
-    data_panel,
     plan_panel,
     settings_list,
     strategy_about,
@@ -22,11 +21,11 @@ from app.page.draw.train import (
 )
 from app.page.frame import careful, quiet, warn
 from app.page.settings import PageSettings
+from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form
-from app.views.data import data_facts
 from app.views.form import (
     Plan,
-    data_text,
+    Reports,
     find_card,
     plan,
     preview,
@@ -42,14 +41,14 @@ from ringside.sentences import beside_note
 from ringside.spec import RunSpec
 
 Changes = dict[Component, Any]
-Starter = Callable[[Mapping[str, Any], Hardware, Path], RunDir]
+Starter = Callable[[Mapping[str, Any], Hardware, Path, Reports], RunDir]
 
 
 @dataclass(frozen=True)
 class Panels:
     """Everything that is shown and not filled in, and the buttons."""
 
-    data: gr.HTML
+    data: DataStep
     about: gr.HTML
     plan: gr.HTML
     start: gr.Button
@@ -73,6 +72,8 @@ class Handlers:
         self.form = form
         self.panels = panels
         self.settings = settings
+        self.data = DataHandlers(form, panels.data, settings)
+        self.reports = settings.checks.report
 
     @quiet
     def open(self) -> Changes:
@@ -82,7 +83,7 @@ class Handlers:
         return {
             self.form.preset: gr.HTML(cards=cards),
             self.form.request_id: _new_request_id(),
-            self.panels.data: _data_html(values),
+            **self.data.changes(values, ""),
             **self._plan_changes(values, empty=True),
         }
 
@@ -91,20 +92,11 @@ class Handlers:
         """The plan in words, the defaults as placeholders, the state of the baseline."""
         return self._plan_changes(self.form.values(data))
 
-    @quiet
-    def show_data(self, data: Changes) -> Changes:
-        """What is in the chosen data, or the sentence that says why it cannot be used."""
-        values = self.form.values(data)
-        return {
-            self.panels.data: _data_html(values),
-            self.form.folder: gr.Textbox(visible=values["source"] == "folder"),
-        }
-
     @careful
     def show_preview(self, data: Changes) -> Changes:
         """The preset's own file; Accelerate's file, command and settings as Start will use them."""
         settings, panels = self.settings, self.panels
-        found = preview(self.form.values(data), settings.hardware, settings.runs_root)
+        found = preview(self.form.values(data), settings.hardware, settings.runs_root, self.reports)
         return {
             panels.preview_box: gr.Column(visible=True),
             panels.command: found.command,
@@ -126,7 +118,9 @@ class Handlers:
     def _start(self, starter: Starter, data: Changes) -> Changes:
         require_token(data[self.panels.token], self.settings.token)
         try:
-            run = starter(self.form.values(data), self.settings.hardware, self.settings.runs_root)
+            settings = self.settings
+            values = self.form.values(data)
+            run = starter(values, settings.hardware, settings.runs_root, self.reports)
         except RingsideError as error:
             warn(error)
             # What was refused may have left a run behind, which the same id would find again.
@@ -149,7 +143,7 @@ class Handlers:
     def _plan(self, values: Mapping[str, Any]) -> Plan:
         """The plan, with a note when it would run beside others on the same devices."""
         hardware = self.settings.hardware
-        found = plan(values, hardware)
+        found = plan(values, hardware, self.reports)
         if found.spec is None:
             return found
         names = running_beside(self.settings.desk.root, found.spec, hardware.num_cores)
@@ -187,11 +181,3 @@ class Handlers:
 def _new_request_id() -> str:
     return uuid.uuid4().hex
 
-
-def _data_html(values: Mapping[str, Any]) -> str:
-    try:
-        return data_panel(data_facts(data_text(values)))
-    except RingsideError as error:
-        # An empty path is no mistake yet.
-        is_empty = values["source"] == "folder" and not values["folder"]
-        return data_panel(None, "" if is_empty else str(error))
