@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from ringside.combinations import refuse_contradictions
 from ringside.errors import SpecError
 
 FORMAT = 1
@@ -213,88 +214,9 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     weights: str | None = None
 
     def __post_init__(self) -> None:
-        if self.accelerate.strategy == "single" and self.num_processes != 1:
-            raise SpecError(
-                f"distributed_type NO starts one process, but num_processes is "
-                f"{self.num_processes}; choose MULTI_GPU or FSDP, or one process."
-            )
-        self._refuse_idle_settings()
-        self._refuse_parallelism()
-        if self.training.warmup_epochs >= self.epochs:
-            raise SpecError(
-                f"warmup_epochs is {self.training.warmup_epochs:g} of {self.epochs} epochs, so the "
-                "learning rate would never be reached; choose less warm-up or more epochs."
-            )
+        refuse_contradictions(self)
         parts, part = batch_parts(self.training, self.num_devices)
         refuse_uneven(self.global_batch, parts, self.training.accumulation_steps, part)
-
-    def _refuse_idle_settings(self) -> None:
-        """A setting that this strategy would ignore is a mistake, not a wish."""
-        training, strategy = self.training, self.strategy
-        not_ddp = strategy != "ddp"
-        idle = {
-            "gradient_as_bucket_view needs DDP": training.gradient_as_bucket_view and not_ddp,
-            "static_graph needs DDP": training.static_graph and not_ddp,
-            "bucket_cap_mb needs DDP": training.bucket_cap_mb is not None and not_ddp,
-            "local_sgd_steps needs distributed_type MULTI_GPU": training.local_sgd_steps is not None
-            and strategy != "local_sgd",
-            f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no" and not_ddp,
-            f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
-            and strategy != "fsdp",
-            "compile needs one device or DDP": training.compile
-            and strategy not in ("single", "ddp"),
-            "compile_mode reduce-overhead needs compile": training.compile_mode != "default"
-            and not training.compile,
-            "ema_decay needs all weights in one place": training.ema_decay is not None
-            and strategy not in ("single", "data_parallel", "ddp"),
-            "sync_batchnorm needs DDP": training.sync_batchnorm and not_ddp,
-            "channels_last weights cannot be sharded by FSDP": training.channels_last is True
-            and strategy == "fsdp",
-        }
-        for reason, wrong in idle.items():
-            if wrong:
-                raise SpecError(f"{reason}, and the strategy is {strategy}; leave the setting out.")
-        if training.sync_batchnorm and (self.device == "cpu" or self.num_processes == 1):
-            here = "a CPU" if self.device == "cpu" else "one GPU"
-            raise SpecError(
-                "sync_batchnorm needs several GPUs, because torch's SyncBatchNorm works through "
-                f"NCCL, and the run is on {here}; leave the setting out."
-            )
-        if training.pretrained and self.weights is not None:
-            raise SpecError(
-                f"pretrained and weights {self.weights} both say where weights come from; leave "
-                "one of them out."
-            )
-
-    def _refuse_parallelism(self) -> None:
-        """What nn.DataParallel and a pipeline need, and what they are not made for."""
-        training, strategy = self.training, self.strategy
-        if strategy not in ("data_parallel", "model_parallel"):
-            if training.parallelism == "no":
-                return
-            needs = {"data_parallel": "NO", "pipeline": "MULTI_GPU"}[training.parallelism]
-            raise SpecError(
-                f"parallelism {training.parallelism} needs distributed_type {needs}, not "
-                f"{self.accelerate.distributed_type}; choose the preset data_parallel or "
-                "model_parallel."
-            )
-        noun = "GPUs" if strategy == "data_parallel" else "devices"
-        if self.num_devices < 2:
-            raise SpecError(
-                f"{strategy} spreads the work over at least two {noun} and the run has "
-                f"{self.num_devices}; choose the preset single."
-            )
-        if strategy == "data_parallel":
-            return
-        unable = {
-            "mixed_precision fp16": self.accelerate.mixed_precision == "fp16",
-            "freeze": training.freeze != "no",
-            "mixup": training.mixup > 0,
-            "cutmix": training.cutmix > 0,
-        }
-        for name, wrong in unable.items():
-            if wrong:
-                raise SpecError(f"{name} does not work with {strategy}; leave it out or use ddp.")
 
     @property
     def channels_last(self) -> bool:

@@ -22,7 +22,7 @@ from ringside.errors import RunDirError, SetupError
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 from training.control import Control
-from training.input.batches import MEAN, STD
+from training.input.normalisation import normalisation_of
 from training.pipeline.state import whole_weights
 from training.resume import STATE_FILE
 
@@ -94,8 +94,7 @@ def describe(spec: RunSpec, classes: tuple[str, ...], task: str, **facts: Any) -
         "task": task,
         "image_size": spec.data.image_size,
         "ema_decay": spec.training.ema_decay,
-        "mean": MEAN,
-        "std": STD,
+        **normalisation_of(spec.model)._asdict(),
         **facts,
     }
 

@@ -21,6 +21,8 @@ from training.model import probabilities
 from training.order import evaluation_batches
 
 BATCH = {"cpu": 32, "cuda": 256}
+MAX_PIXELS = 256 * 224 * 224
+"""Of a batch on a GPU. Neither depends on the number of processes, so the scores do not either."""
 
 
 class Evaluator:
@@ -28,7 +30,8 @@ class Evaluator:
 
     def __init__(self, engine: Any, data: ImageData, control: Control, feed: Feed) -> None:
         self.engine, self.data, self.control = engine, data, control
-        size = BATCH[engine.device.type]
+        by_pixels = max(1, MAX_PIXELS // engine.spec.data.image_size**2)
+        size = min(BATCH[engine.device.type], by_pixels)
         # A pipeline's stages pass on the same batches.
         rank, world = (engine.rank, engine.world) if engine.pipeline is None else (0, 1)
         mine = evaluation_batches(len(data.val), size, rank, world)

@@ -106,6 +106,7 @@ class Windows:
         if steps and ranks.issued_steps[0]:
             self._write_rank(epoch, step, step_ms, sums)
             self._write(epoch, step, learning_rate, ranks)
+        if steps:
             self._refuse_non_finite(step, learning_rate, ranks)
         self.watch.forget(sums.num_steps)
 

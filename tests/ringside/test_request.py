@@ -317,3 +317,30 @@ class TestContinue:
         run = write_run(make_spec("ddp"), "20260101-000000-calm-fox")
         with pytest.raises(SpecError, match="no checkpoint to resume from"):
             continue_run(run, machine())
+
+
+@pytest.mark.parametrize(
+    ("preset", "overrides", "data", "words"),
+    [
+        ("single", {"decoder": "gpu"}, "emoji", "decoder gpu needs a GPU"),
+        ("single", {"mixup": "0.2"}, "synthetic", "mixup changes pictures"),
+        (
+            "single",
+            {"compile": "true", "compile_mode": "reduce-overhead"},
+            "emoji",
+            "CUDA graphs and the run is on a CPU",
+        ),
+    ],
+)
+def test_a_setting_that_would_do_nothing_is_refused(preset, overrides, data, words):
+    request = RunRequest(preset=preset, data=data, overrides=overrides)
+    with pytest.raises(SpecError, match=words):
+        resolve(request, machine(num_cores=2))
+
+
+def test_graphs_and_accumulation_do_not_go_together():
+    request = RunRequest(
+        preset="ddp_accum4", overrides={"compile": "true", "compile_mode": "reduce-overhead"},
+    )  # fmt: skip
+    with pytest.raises(SpecError, match="gradients of 4 micro-steps"):
+        resolve(request, machine(2))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,10 +14,11 @@ from ringside.data import decode_rgb, evaluation_crop, open_data
 from ringside.errors import DataError
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
-from training.input.batches import MEAN, STD, Batches
+from training.input.batches import Batches
 from training.input.crops import centre_boxes, draws_of, training_boxes
-from training.input.decoding import crop, decode, is_ordinary_jpeg
+from training.input.decoding import crop, decode, ordinary_jpeg_size
 from training.input.loading import Crop, Pictures, make_loader
+from training.input.normalisation import IMAGENET, normalisation_of
 
 CPU = torch.device("cpu")
 
@@ -88,8 +86,9 @@ def test_boxes_stay_inside_and_keep_the_area():
 def test_batches_are_normalised_like_imagenet(split):
     images = pictures(split, augment=False)
     loader = make_loader(images, [[(0, 0), (0, 5)]], num_workers=0, pin=False)
-    ((pixels, targets, index),) = list(Batches(loader, CPU))
-    by_hand = (images[0, 5].pixels[0].numpy() / 255 - np.array(MEAN)) / np.array(STD)
+    ((pixels, targets, index),) = list(Batches(loader, CPU, IMAGENET))
+    mean, std = np.array(IMAGENET.mean), np.array(IMAGENET.std)
+    by_hand = (images[0, 5].pixels[0].numpy() / 255 - mean) / std
     assert pixels.shape == (2, 3, 32, 32)
     assert pixels.is_contiguous(memory_format=torch.channels_last)
     np.testing.assert_allclose(pixels[1].permute(1, 2, 0), by_hand, atol=1e-5)
@@ -114,7 +113,7 @@ def test_a_broken_file_is_named_through_a_worker_too(split, num_workers):
     broken = pictures(Broken(), augment=False)
     loader = make_loader(broken, [[(0, 1)]], num_workers=num_workers, pin=False)
     with pytest.raises(DataError, match=r"photos/1\.jpg"):
-        list(Batches(loader, CPU))
+        list(Batches(loader, CPU, IMAGENET))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_a_broken_file_is_named_through_a_worker_too(split, num_workers):
 )
 def test_the_fast_decoder_and_the_careful_one_agree(photo, options):
     data = encoded(photo, **options)
-    assert is_ordinary_jpeg(data)
+    assert ordinary_jpeg_size(data) == (400, 500)
     assert np.array_equal(decode(data, "x").permute(1, 2, 0), decode_rgb(data, "x"))
 
 
@@ -130,18 +129,18 @@ def test_a_turned_photo_is_upright_for_the_fast_decoder_too(photo):
     exif = Image.Exif()
     exif[0x0112] = 6
     data = encoded(photo, exif=exif)
-    assert is_ordinary_jpeg(data)
+    assert ordinary_jpeg_size(data) == (400, 500)
     assert decode(data, "x").shape == (3, 500, 400)
     assert np.array_equal(decode(data, "x").permute(1, 2, 0), decode_rgb(data, "x"))
 
 
 def test_what_needs_a_rule_takes_the_careful_way(photo):
     whole = encoded(photo)
-    assert not is_ordinary_jpeg(encoded(photo.convert("CMYK")))
-    assert not is_ordinary_jpeg(encoded(photo, keep_rgb=True))
-    assert not is_ordinary_jpeg(encoded(photo, "PNG"))
-    assert not is_ordinary_jpeg(whole[: len(whole) // 2])
-    assert not is_ordinary_jpeg(b"")
+    assert ordinary_jpeg_size(encoded(photo.convert("CMYK"))) is None
+    assert ordinary_jpeg_size(encoded(photo, keep_rgb=True)) is None
+    assert ordinary_jpeg_size(encoded(photo, "PNG")) is None
+    assert ordinary_jpeg_size(whole[: len(whole) // 2]) is None
+    assert ordinary_jpeg_size(b"") is None
     with pytest.raises(DataError, match=r"half\.jpg .*cut off"):
         decode(whole[: len(whole) // 2], "half.jpg")
 
@@ -188,39 +187,14 @@ def test_a_batch_for_the_gpu_holds_files_and_planes(split, photo):
             return files[index]
 
     batch = Pictures(Mixed(), Crop(32), decode_here=False).__getitems__([(0, i) for i in range(3)])
-    assert batch.sizes.tolist() == [[0, 0], [400, 500], [0, 0]]
+    assert batch.sizes.tolist() == [[400, 500], [400, 500], [50, 60]]
+    assert batch.is_decoded.tolist() == [False, True, False]
     parts = np.split(batch.data.numpy(), batch.ends[:-1])
     assert [parts[0].tobytes(), parts[2].tobytes()] == [files[0], files[2]]
     assert np.array_equal(parts[1].reshape(3, 400, 500).transpose(1, 2, 0), np.asarray(photo))
 
 
-KERNEL = """
-import numpy as np, torch
-from torch.nn import functional
-from training.input.resampling import crop_batch
-rng = np.random.default_rng(0)
-shapes, size = [(40, 61), (9, 9), (33, 20), (16, 16)], 16
-boxes = np.array([[21, 2, 37], [0, 0, 9], [1, 12, 19], [0, 0, 16]])
-mirror = np.array([False, True, True, False])
-pictures = [torch.from_numpy(rng.integers(0, 256, (3, *shape), dtype=np.uint8)) for shape in shapes]
-affine = torch.tensor([[2.0, 3.0, 4.0], [0.5, 0.0, -1.0]])
-ours = crop_batch(pictures, boxes, mirror, size, affine)
-for picture, (left, top, side), flip, got in zip(pictures, boxes, mirror, ours):
-    part = picture[None, :, top:top + side, left:left + side]
-    want = functional.interpolate(part, size=(size, size), mode="bilinear", antialias=True)[0]
-    want = want.flip(2) if flip else want
-    got = (got - affine[1].view(3, 1, 1)) / affine[0].view(3, 1, 1)
-    assert (want - got).abs().max() <= 1, (left, top, side)
-print("agrees")
-"""
-
-
-def test_the_kernel_resizes_as_torch_does():
-    """In Triton's interpreter, which has to be chosen before Triton is imported."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-c", KERNEL],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout == "agrees\n", done.stderr
+def test_pixels_are_normalised_as_the_models_weights_expect():
+    assert normalisation_of("resnet50") == IMAGENET
+    assert normalisation_of("vit_base_patch16_224").mean == (0.5, 0.5, 0.5)
+    assert normalisation_of("no_such_model") == IMAGENET

@@ -48,15 +48,16 @@ class Mixer:
         if not cut and self.mixup == 0:
             return images, targets
         alpha = self.cutmix if cut else self.mixup
-        share = torch.from_numpy(rng.beta(alpha, alpha, len(images)).astype(np.float32))
+        device = images.device
+        drawn = rng.beta(alpha, alpha, len(images)).astype(np.float32)
+        share = torch.from_numpy(drawn).to(device)
         if cut:
-            centres = torch.from_numpy(rng.random((len(images), 2), dtype=np.float32))
+            centres = torch.from_numpy(rng.random((len(images), 2), dtype=np.float32)).to(device)
             keep, share = _windows(share, centres, images.shape[2], images.shape[3])
-            images = torch.where(keep.to(images.device), images, images.flip(0))
+            images = torch.where(keep, images, images.flip(0))
         else:
-            weight = share.to(images.device).view(-1, 1, 1, 1)
-            images = images.flip(0).lerp(images, weight)
-        return images, targets.flip(0).lerp(targets, share.to(targets.device).view(-1, 1))
+            images = images.flip(0).lerp(images, share.view(-1, 1, 1, 1))
+        return images, targets.flip(0).lerp(targets, share.view(-1, 1))
 
 
 def _windows(
@@ -64,8 +65,8 @@ def _windows(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Which pixels stay, bool [n, 1, H, W], and the share of them, exactly, [n]."""
     cut = (1 - share).sqrt()
-    rows = torch.arange(height).view(1, -1) + 0.5
-    columns = torch.arange(width).view(1, -1) + 0.5
+    rows = torch.arange(height, device=share.device).view(1, -1) + 0.5
+    columns = torch.arange(width, device=share.device).view(1, -1) + 0.5
     in_rows = (rows - centres[:, :1] * height).abs() < cut.view(-1, 1) * height / 2
     in_columns = (columns - centres[:, 1:] * width).abs() < cut.view(-1, 1) * width / 2
     keep = ~(in_rows.unsqueeze(2) & in_columns.unsqueeze(1)).unsqueeze(1)

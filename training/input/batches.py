@@ -14,8 +14,8 @@ from ringside.errors import DataError, RingsideError
 from training.input.augmentation import Mixer, jitter
 from training.input.gpu import GpuDecoder
 from training.input.loading import Decoded, Encoded, Pictures
+from training.input.normalisation import Normalisation
 
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 AHEAD = 2
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -26,7 +26,7 @@ class Batches:
     """Iterates a loader; yields normalised images, targets and indices (see `Batch`)."""
 
     def __init__(
-        self, loader: DataLoader[Any], device: torch.device, *,
+        self, loader: DataLoader[Any], device: torch.device, normalisation: Normalisation, *,
         color_jitter: float = 0.0, mixer: Mixer | None = None,
     ) -> None:  # fmt: skip
         self.loader, self.device = loader, device
@@ -34,7 +34,8 @@ class Batches:
         pictures = loader.dataset
         assert isinstance(pictures, Pictures)
         self.decoder = None if pictures.decode_here else GpuDecoder(pictures, device)
-        mean, scale = torch.tensor(MEAN, device=device), 1 / torch.tensor(STD, device=device)
+        mean = torch.tensor(normalisation.mean, device=device)
+        scale = 1 / torch.tensor(normalisation.std, device=device)
         self.normal = torch.stack([scale, -mean * scale])
         # Levels go straight to normalised values, unless jitter needs them from 0 to 1 first.
         self.from_levels = torch.stack([scale / 255, -mean * scale])
@@ -92,6 +93,7 @@ def _affine(images: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
 def ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch]:
     """The same batches, prepared by a thread on a side stream while the step before computes."""
     stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))  # What it reads was made there.
     ready: queue.Queue[Any] = queue.Queue(maxsize=AHEAD)
     left = threading.Event()
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import torch
 
-from training.input.decoding import decode, is_ordinary_jpeg, jpeg_decoder
-from training.input.gpu import GpuDecoder
-from training.input.loading import Pictures
+from ringside.errors import RingsideError
+from training.input.decoding import decode, jpeg_decoder, ordinary_jpeg_size
+from training.input.gpu import GpuDecoder, has_triton
+from training.input.loading import Encoded, Pictures
 
 SAMPLE, CPU_SAMPLE = 128, 16
 MIN_JPEG_SHARE = 0.5
@@ -30,13 +31,14 @@ def choose(pictures: Pictures, device: torch.device, num_workers: int) -> Choice
     The GPU is only tried where most pictures are JPEG; a GPU without a JPEG engine loses here by
     itself. `num_workers` CPU workers are taken to be as fast as this process, each.
     """
-    if device.type != "cuda" or jpeg_decoder() is None or not _has_triton():
+    if device.type != "cuda" or jpeg_decoder() is None or not has_triton():
         return Choice("cpu")
     sample = range(0, len(pictures), max(1, len(pictures) // SAMPLE))[:SAMPLE]
     if getattr(pictures.split, "pixels", None) is not None:
         return Choice("cpu")
     encoded = [pictures.split.read(index) for index in sample]
-    if sum(map(is_ordinary_jpeg, encoded)) < MIN_JPEG_SHARE * len(encoded):
+    num_jpeg = sum(ordinary_jpeg_size(data) is not None for data in encoded)
+    if num_jpeg < MIN_JPEG_SHARE * len(encoded):
         return Choice("cpu")
     cpu_rate = _cpu_rate(pictures, encoded, sample) * max(1, num_workers)
     gpu_rate = _gpu_rate(pictures, list(sample), device)
@@ -54,20 +56,15 @@ def _gpu_rate(pictures: Pictures, sample: list[int], device: torch.device) -> fl
     """Steady rate of a batch: the first call pays for the decoder's set-up and the kernel."""
     left = Pictures(pictures.split, pictures.how, decode_here=False)
     batch = left.__getitems__([(0, index) for index in sample])
+    if isinstance(batch, RingsideError):
+        raise batch
+    assert isinstance(batch, Encoded)
     decoder = GpuDecoder(left, device)
     affine = torch.ones((2, 3), device=device)
     marks = []
     for _ in range(3):
         marks.append(time.perf_counter())
-        decoder(batch, affine)  # type: ignore[arg-type]
+        decoder(batch, affine)
         torch.cuda.synchronize(device)
     marks.append(time.perf_counter())
     return len(sample) / min(end - begin for begin, end in pairwise(marks[1:]))
-
-
-def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True

@@ -17,32 +17,33 @@ _BASELINE_TO_PROGRESSIVE = (0xC0, 0xC1, 0xC2)
 _APP14, _SCAN = 0xEE, 0xDA
 
 
-def is_ordinary_jpeg(data: bytes) -> bool:
-    """A whole 8-bit grey or YCbCr JPEG of a permitted size, which every decoder reads alike.
+def ordinary_jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Height and width of a whole 8-bit grey or YCbCr JPEG, which every decoder reads alike.
 
-    Looks at the markers only (ITU-T T.81, annex B). A file without its end marker may be cut off,
-    CMYK and RGB need a colour rule: those take the careful way, which also has the right words.
+    None for everything else. Looks at the markers only (ITU-T T.81, annex B). A file without its
+    end marker may be cut off, CMYK and RGB need a colour rule: those take the careful way, which
+    also has the right words.
     """
     if data[:2] != _SOI or _EOI not in data[-32:]:
-        return False
-    at, ordinary = 2, False
+        return None
+    at, size = 2, None
     while at + 9 < len(data) and data[at] == 0xFF:
         marker = data[at + 1]
         if marker == _SCAN:
-            return ordinary
+            return size
         if marker in _FRAMES:
             precision, components = data[at + 4], data[at + 9]
             height, width = _short(data, at + 5), _short(data, at + 7)
             known = marker in _BASELINE_TO_PROGRESSIVE and precision == 8 and components in (1, 3)
-            ordinary = known and 0 < height * width <= MAX_PIXELS
+            size = (height, width) if known and 0 < height * width <= MAX_PIXELS else None
         if (
             marker == _APP14
             and data[at + 4 : at + 9] == b"Adobe"
             and data[at + 15 : at + 16] == b"\0"
         ):
-            return False
+            return None
         at += 2 + _short(data, at + 2)
-    return False
+    return None
 
 
 def decode(data: bytes, name: str) -> torch.Tensor:
@@ -50,7 +51,7 @@ def decode(data: bytes, name: str) -> torch.Tensor:
 
     Raises `PictureError` with `name` when the picture cannot be used.
     """
-    if is_ordinary_jpeg(data):
+    if ordinary_jpeg_size(data) is not None:
         decode_jpeg = jpeg_decoder()
         try:
             if decode_jpeg is not None:

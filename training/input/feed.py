@@ -13,6 +13,7 @@ from training.input.augmentation import Mixer
 from training.input.batches import Batches, SyntheticBatches
 from training.input.choice import Choice, choose
 from training.input.loading import Crop, Pictures, make_loader
+from training.input.normalisation import normalisation_of
 from training.order import Key
 from training.pipeline.targets import TargetBatches
 
@@ -46,6 +47,7 @@ class Feed:
         return Batches(
             self._loader(self._pictures(augment=True), batches),
             self.device,
+            normalisation_of(spec.model),
             color_jitter=settings.color_jitter,
             mixer=Mixer(spec.seed, settings.mixup, settings.cutmix) if mixes else None,
         )
@@ -54,7 +56,8 @@ class Feed:
         """The centres of the validation pictures, without randomness."""
         if not self.reads:
             return TargetBatches(self.data.val.targets, batches, self.device)
-        return Batches(self._loader(self._pictures(augment=False), batches), self.device)
+        loader = self._loader(self._pictures(augment=False), batches)
+        return Batches(loader, self.device, normalisation_of(self.spec.model))
 
     def _pictures(self, *, augment: bool) -> Pictures:
         how = Crop(
@@ -82,4 +85,5 @@ class Feed:
         if self.device.type == "cpu":
             return 0
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
-        return max(1, min(MAX_WORKERS, cores // self.spec.num_readers - 1))
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+        return max(1, min(MAX_WORKERS, cores // min(here, self.spec.num_readers) - 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -13,53 +14,94 @@ from training.input.crops import mirrored
 from training.input.decoding import jpeg_decoder, planes
 from training.input.loading import Encoded, Pictures
 
+MAX_PIXELS = 2**27
+"""Decoded at once, in 400 MB: more than 500 pictures of 500 x 500, but 11 of 12 megapixels."""
+
+
+def has_triton() -> bool:
+    """Whether the crops' kernel can be built."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
 
 class GpuDecoder:
     """Decodes packed pictures on `device` and crops them to float32 [n, 3, size, size]."""
 
     def __init__(self, pictures: Pictures, device: torch.device) -> None:
+        decode_jpegs = jpeg_decoder()
+        if decode_jpegs is None or not has_triton():
+            missing = "torchcodec" if decode_jpegs is None else "triton"
+            raise SetupError(f"decoder gpu needs {missing}: install it, or choose decoder cpu.")
         from training.input.resampling import crop_batch
 
         self.pictures, self.device = pictures, device
-        decode_jpegs = jpeg_decoder()
-        if decode_jpegs is None:
-            raise SetupError("decoder gpu needs torchcodec: install it, or choose decoder cpu.")
         self._crop_batch, self._decode_jpegs = crop_batch, decode_jpegs
+        self._refused: set[int] = set()
 
     def __call__(self, batch: Encoded, affine: torch.Tensor) -> torch.Tensor:
         """The crops of one batch, levels taken through `affine` (see `crop_batch`).
 
         Works on the current stream.
         """
-        decoded = self._decode(batch)
-        sizes = np.array([picture.shape[1:] for picture in decoded])
-        draws = batch.draws.numpy()
-        mirror = mirrored(draws) if self.pictures.how.augment else np.zeros(len(sizes), bool)
+        crops = [self._crop(batch, rows, affine) for rows in _portions(batch.sizes.numpy())]
+        return crops[0] if len(crops) == 1 else torch.cat(crops)
+
+    def _crop(self, batch: Encoded, rows: range, affine: torch.Tensor) -> torch.Tensor:
+        decoded = self._decode(batch, rows)
+        sizes = np.array([picture.shape[1:] for picture in decoded])  # After EXIF's turning.
+        draws = batch.draws[rows.start : rows.stop].numpy()
+        mirror = mirrored(draws) if self.pictures.how.augment else np.zeros(len(rows), bool)
         boxes = self.pictures.boxes(sizes, draws)
         return self._crop_batch(decoded, boxes, mirror, self.pictures.how.size, affine)
 
-    def _decode(self, batch: Encoded) -> list[torch.Tensor]:
-        parts = [batch.data[start:end] for start, end in pairwise([0, *batch.ends.tolist()])]
-        pictures: list[torch.Tensor | None] = [None] * len(parts)
-        for row, (height, width) in enumerate(batch.sizes.tolist()):
-            if height:
-                pictures[row] = parts[row].view(3, height, width).to(self.device)
-        encoded = [row for row, picture in enumerate(pictures) if picture is None]
-        fresh = self._decode_jpeg([parts[row] for row in encoded], batch.indices[encoded])
-        for row, picture in zip(encoded, fresh, strict=True):
-            pictures[row] = picture
-        return [picture.contiguous() for picture in pictures if picture is not None]
+    def _decode(self, batch: Encoded, rows: range) -> list[torch.Tensor]:
+        """Contiguous uint8 [3, height, width] on the device, in the order of `rows`."""
+        bounds = list(pairwise([0, *batch.ends.tolist()]))
+        parts = {row: batch.data[slice(*bounds[row])] for row in rows}
+        indices = dict(zip(rows, batch.indices[rows.start : rows.stop].tolist(), strict=True))
+        decoded: dict[int, torch.Tensor] = {}
+        for row in rows:
+            if batch.is_decoded[row]:
+                height, width = batch.sizes[row].tolist()
+                decoded[row] = parts[row].view(3, height, width).to(self.device)
+            elif indices[row] in self._refused:
+                decoded[row] = self._careful(parts[row], indices[row])
+        left = [row for row in rows if row not in decoded]
+        fresh = self._decode_jpeg([parts[row] for row in left], [indices[row] for row in left])
+        decoded |= dict(zip(left, fresh, strict=True))
+        return [decoded[row].contiguous() for row in rows]
 
-    def _decode_jpeg(self, parts: list[torch.Tensor], indices: torch.Tensor) -> list[torch.Tensor]:
-        """All in one call; if that fails, one by one, so that a bad file is found and named."""
+    def _decode_jpeg(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
+        """All in one call. What the decoder refuses is found by halving, and remembered."""
         if not parts:
             return []
         try:
             return list(self._decode_jpegs(parts, device=self.device))
+        except (torch.OutOfMemoryError, torch.AcceleratorError):
+            raise
         except RuntimeError:
-            pairs = zip(parts, indices.tolist(), strict=True)
-            return [self._careful(part, index) for part, index in pairs]
+            if len(parts) == 1:
+                self._refused.add(indices[0])
+                return [self._careful(parts[0], indices[0])]
+        half = len(parts) // 2
+        first = self._decode_jpeg(parts[:half], indices[:half])
+        return first + self._decode_jpeg(parts[half:], indices[half:])
 
     def _careful(self, part: torch.Tensor, index: int) -> torch.Tensor:
+        """Pillow's reading of it, or its words for what is wrong with the file."""
         pixels = decode_rgb(part.numpy().tobytes(), self.pictures.split.name(index))
         return planes(pixels).contiguous().to(self.device)
+
+
+def _portions(sizes: np.ndarray) -> Iterator[range]:
+    """Rows that are decoded together: as many as fit into `MAX_PIXELS`, at least one."""
+    start, total = 0, 0
+    for row, pixels in enumerate(sizes.prod(axis=1).tolist()):
+        if row > start and total + pixels > MAX_PIXELS:
+            yield range(start, row)
+            start, total = row, 0
+        total += pixels
+    yield range(start, len(sizes))

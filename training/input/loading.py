@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 from ringside.data import ImageSplit
 from ringside.errors import RingsideError
 from training.input.crops import centre_boxes, draws_of, mirrored, training_boxes
-from training.input.decoding import crop, decode, is_ordinary_jpeg, planes
+from training.input.decoding import crop, decode, ordinary_jpeg_size, planes
 from training.order import Key
 
 
@@ -38,12 +38,14 @@ class Decoded(NamedTuple):
 class Encoded(NamedTuple):
     """A batch for decoding on the GPU: pictures packed in `data`, picture i ends at `ends[i]`.
 
-    A picture with `sizes[i]` (height, width) above 0 is already decoded, as planes [3, H, W].
+    `sizes` [n, 2] holds heights and widths. A picture that `is_decoded` is there as planes
+    [3, H, W], because the GPU's decoder might read it differently.
     """
 
     data: torch.Tensor
     ends: torch.Tensor
     sizes: torch.Tensor
+    is_decoded: torch.Tensor
     targets: torch.Tensor
     indices: torch.Tensor
     draws: torch.Tensor
@@ -108,21 +110,25 @@ class Pictures(Dataset[Any]):
         pixels = getattr(self.split, "pixels", None)
         return planes(pixels(index)) if pixels is not None else None
 
-    def _encoded(self, indices: list[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _encoded(self, indices: list[int]) -> tuple[torch.Tensor, ...]:
         parts, sizes = [], np.zeros((len(indices), 2), np.int64)
+        is_decoded = np.zeros(len(indices), bool)
         for row, index in enumerate(indices):
             picture = self._raw(index)
             if picture is None:
                 data = self.split.read(index)
-                if is_ordinary_jpeg(data):
+                size = ordinary_jpeg_size(data)
+                if size is not None:
+                    sizes[row] = size
                     parts.append(data)
                     continue
                 picture = decode(data, self.split.name(index))
-            sizes[row] = picture.shape[1:]
+            sizes[row], is_decoded[row] = picture.shape[1:], True
             parts.append(picture.contiguous().numpy().tobytes())
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         packed = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
-        return torch.from_numpy(packed), torch.from_numpy(ends), torch.from_numpy(sizes)
+        arrays = packed, ends, sizes, is_decoded
+        return tuple(torch.from_numpy(array) for array in arrays)
 
 
 def _whole(batch: Any) -> Any:

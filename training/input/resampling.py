@@ -23,7 +23,7 @@ def _resample(pictures, places, affine, out, size: tl.constexpr, block: tl.const
     The weights are those of Pillow's and torch's antialiased bilinear resize: a triangle as wide as
     the larger of one input and one output pixel, cut off at the edges of the crop.
     """
-    number = tl.program_id(0)
+    number = tl.program_id(0).to(tl.int64)  # A batch may have more than 2^31 values.
     source = tl.load(pictures + number).to(tl.pointer_type(tl.uint8))
     place = places + number * 6
     height, width, left = tl.load(place), tl.load(place + 1), tl.load(place + 2)
