@@ -15,7 +15,7 @@ from ringside.errors import DataError
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
 from training.input.batches import Batches
-from training.input.crops import centre_boxes, draws_of, training_boxes
+from training.input.crops import centre_box, draws_of, training_box
 from training.input.decoding import crop, decode, ordinary_jpeg_size
 from training.input.loading import Crop, Pictures, make_loader
 from training.input.normalisation import IMAGENET, normalisation_of
@@ -66,7 +66,7 @@ def test_evaluation_sees_the_picture_itself(split):
 
 def test_evaluation_crops_as_the_preview_does(photo):
     rgb = np.asarray(photo)
-    (box,) = centre_boxes(np.array([rgb.shape[:2]]))
+    box = centre_box(*rgb.shape[:2])
     ours = crop(torch.from_numpy(rgb.copy()).permute(2, 0, 1), box, 224).permute(1, 2, 0)
     assert np.abs(ours.numpy().astype(int) - evaluation_crop(rgb, 224)).max() <= 1
 
@@ -74,7 +74,11 @@ def test_evaluation_crops_as_the_preview_does(photo):
 def test_boxes_stay_inside_and_keep_the_area():
     sizes = np.random.default_rng(0).integers(8, 900, (4000, 2))
     draws = draws_of(1, [(1, i) for i in range(4000)])
-    left, top, side = training_boxes(sizes, draws, 0.25).T
+    boxes = [
+        training_box(*size, draw, 0.25)
+        for size, draw in zip(sizes.tolist(), draws.tolist(), strict=True)
+    ]
+    left, top, side = np.array(boxes).T
     assert min(left.min(), top.min()) >= 0
     assert max((left + side - sizes[:, 1]).max(), (top + side - sizes[:, 0]).max()) <= 0
     share = side.astype(float) ** 2 / sizes.min(axis=1) ** 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,27 +26,31 @@ def draws_of(seed: int, keys: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
     return table
 
 
-def training_boxes(
-    sizes: NDArray[np.int64], draws: NDArray[np.float32], min_area: float
-) -> NDArray[np.int64]:
-    """Square boxes of `min_area` to all of the largest square, at a random place.
+class Box(NamedTuple):
+    """A square part of a picture, in whole pixels."""
 
-    `sizes` [n, 2] holds heights and widths; returns [n, 3]: left, top and side in whole pixels.
+    left: int
+    top: int
+    side: int
+
+
+def training_box(height: int, width: int, draw: Sequence[float], min_area: float) -> Box:
+    """A square of `min_area` to all of the largest square, at a random place.
+
+    Plain numbers, because for one picture numpy's calls cost more than the arithmetic.
     """
-    shortest = sizes.min(axis=1)
-    area = min_area + (1 - min_area) * draws[:, 0].astype(np.float64)
-    side = np.clip(np.rint(shortest * np.sqrt(area)), 1, shortest).astype(np.int64)
-    left = (draws[:, 1] * (sizes[:, 1] - side + 1)).astype(np.int64)
-    top = (draws[:, 2] * (sizes[:, 0] - side + 1)).astype(np.int64)
-    return np.stack([left, top, side], axis=1)
+    shortest = min(height, width)
+    area = min_area + (1 - min_area) * draw[0]
+    side = min(shortest, max(1, round(shortest * math.sqrt(area))))
+    return Box(int(draw[1] * (width - side + 1)), int(draw[2] * (height - side + 1)), side)
 
 
-def centre_boxes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The largest square in the middle, as [n, 3]: left, top and side in whole pixels."""
-    side = sizes.min(axis=1)
-    return np.stack([(sizes[:, 1] - side) // 2, (sizes[:, 0] - side) // 2, side], axis=1)
+def centre_box(height: int, width: int) -> Box:
+    """The largest square in the middle."""
+    side = min(height, width)
+    return Box((width - side) // 2, (height - side) // 2, side)
 
 
-def mirrored(draws: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which samples are seen in a mirror: half of them."""
-    return draws[:, 3] < 0.5
+def is_mirrored(draw: Sequence[float]) -> bool:
+    """Whether a sample is seen in a mirror: half of them are."""
+    return draw[3] < 0.5

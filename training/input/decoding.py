@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from ringside.data.pixels import MAX_PIXELS, decode_rgb
+from training.input.crops import Box
 
 _SOI, _EOI = b"\xff\xd8", b"\xff\xd9"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -55,7 +56,7 @@ def decode(data: bytes, name: str) -> torch.Tensor:
         decode_jpeg = jpeg_decoder()
         try:
             if decode_jpeg is not None:
-                picture: torch.Tensor = decode_jpeg(_tensor(data))
+                picture: torch.Tensor = decode_jpeg(data)
                 return picture
         except RuntimeError:
             pass  # Pillow says what is wrong with it, or reads it after all.
@@ -67,9 +68,9 @@ def planes(pixels: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(pixels).permute(2, 0, 1)
 
 
-def crop(picture: torch.Tensor, box: np.ndarray, size: int) -> torch.Tensor:
+def crop(picture: torch.Tensor, box: Box, size: int) -> torch.Tensor:
     """The box (left, top, side) of a picture, resized with antialiasing to [3, size, size]."""
-    left, top, side = (int(value) for value in box)
+    left, top, side = box
     part = picture[:, top : top + side, left : left + side]
     if side == size:
         return part
@@ -85,10 +86,6 @@ def jpeg_decoder() -> Callable[..., Any] | None:
     except (ImportError, RuntimeError, OSError):
         return None
     return decode_jpeg
-
-
-def _tensor(data: bytes) -> torch.Tensor:
-    return torch.from_numpy(np.frombuffer(data, np.uint8).copy())
 
 
 def _short(data: bytes, at: int) -> int:

@@ -10,7 +10,6 @@ import torch
 
 from ringside.data.pixels import decode_rgb
 from ringside.errors import SetupError
-from training.input.crops import mirrored
 from training.input.decoding import jpeg_decoder, planes
 from training.input.loading import Encoded, Pictures
 
@@ -51,11 +50,15 @@ class GpuDecoder:
 
     def _crop(self, batch: Encoded, rows: range, affine: torch.Tensor) -> torch.Tensor:
         decoded = self._decode(batch, rows)
-        sizes = np.array([picture.shape[1:] for picture in decoded])  # After EXIF's turning.
-        draws = batch.draws[rows.start : rows.stop].numpy()
-        mirror = mirrored(draws) if self.pictures.how.augment else np.zeros(len(rows), bool)
-        boxes = self.pictures.boxes(sizes, draws)
-        return self._crop_batch(decoded, boxes, mirror, self.pictures.how.size, affine)
+        draws = batch.draws[rows.start : rows.stop].tolist()
+        how = self.pictures.how
+        # A picture's own size: EXIF may have turned it.
+        places = [
+            how.of(picture.shape[1], picture.shape[2], draw)
+            for picture, draw in zip(decoded, draws, strict=True)
+        ]
+        boxes, mirror = (np.array(column) for column in zip(*places, strict=True))
+        return self._crop_batch(decoded, boxes, mirror, how.size, affine)
 
     def _decode(self, batch: Encoded, rows: range) -> list[torch.Tensor]:
         """Contiguous uint8 [3, height, width] on the device, in the order of `rows`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ringside.data import ImageSplit
 from ringside.errors import RingsideError
-from training.input.crops import centre_boxes, draws_of, mirrored, training_boxes
+from training.input.crops import Box, centre_box, draws_of, is_mirrored, training_box
 from training.input.decoding import crop, decode, ordinary_jpeg_size, planes
 from training.order import Key
 
@@ -23,6 +23,12 @@ class Crop(NamedTuple):
     seed: int = 0
     augment: bool = False
     min_area: float = 1.0
+
+    def of(self, height: int, width: int, draw: Sequence[float]) -> tuple[Box, bool]:
+        """The box of one picture and whether it is mirrored; `draw` is a row of `draws_of`."""
+        if not self.augment:
+            return centre_box(height, width), False
+        return training_box(height, width, draw, self.min_area), is_mirrored(draw)
 
 
 class Decoded(NamedTuple):
@@ -87,19 +93,12 @@ class Pictures(Dataset[Any]):
     def _decoded(self, indices: list[int], draws: np.ndarray) -> tuple[torch.Tensor]:
         size = self.how.size
         pixels = torch.empty((len(indices), size, size, 3), dtype=torch.uint8)
-        mirror = mirrored(draws) if self.how.augment else np.zeros(len(indices), bool)
-        for row, index in enumerate(indices):
+        for row, (index, draw) in enumerate(zip(indices, draws.tolist(), strict=True)):
             picture = self._picture(index)
-            (box,) = self.boxes(np.array([picture.shape[1:]]), draws[row : row + 1])
+            box, mirror = self.how.of(picture.shape[1], picture.shape[2], draw)
             part = crop(picture, box, size)
-            pixels[row] = (part.flip(2) if mirror[row] else part).permute(1, 2, 0)
+            pixels[row] = (part.flip(2) if mirror else part).permute(1, 2, 0)
         return (pixels,)
-
-    def boxes(self, sizes: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """left, top and side of the crops, [n, 3], for pictures of `sizes` [n, 2]."""
-        if self.how.augment:
-            return training_boxes(sizes, draws, self.how.min_area)
-        return centre_boxes(sizes)
 
     def _picture(self, index: int) -> torch.Tensor:
         raw = self._raw(index)
