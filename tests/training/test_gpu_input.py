@@ -86,6 +86,21 @@ else:
     raise AssertionError("a broken file went through")
 """
 
+RAW = """
+class Raw:
+    targets = np.eye(4, dtype=np.uint8)
+    def __len__(self):
+        return 4
+    def name(self, i):
+        return str(i)
+    def pixels(self, i):
+        return np.random.default_rng(i).integers(0, 256, (20 + i, 24, 3), dtype=np.uint8)
+
+(ours,), (theirs,) = list(batches(False, Raw())), list(batches(True, Raw()))
+assert (ours[0] - theirs[0]).abs().max() <= 1.01 / 255 / min(IMAGENET.std)
+assert not calls
+"""
+
 PORTIONS = """
 sizes = np.array([[4000, 3000]] * 30 + [[20_000, 8_000]] + [[500, 500]] * 3)
 rows = list(_portions(sizes))
@@ -115,8 +130,13 @@ for picture, (left, top, side), flip, got in zip(pictures, boxes, mirror, ours):
 """
 
 
-@pytest.mark.parametrize("script", [KERNEL, AGREES, REFUSED, BROKEN, PORTIONS],
-                         ids=["kernel", "agrees", "refused", "broken", "portions"])  # fmt: skip
+SCRIPTS = {
+    "kernel": KERNEL, "agrees": AGREES, "refused": REFUSED, "broken": BROKEN, "raw": RAW,
+    "portions": PORTIONS,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
 def test_in_the_interpreter(script):
     """The interpreter has to be chosen before Triton is imported, so in a process of its own."""
     done = subprocess.run(

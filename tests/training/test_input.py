@@ -195,7 +195,7 @@ def test_a_batch_for_the_gpu_holds_files_and_planes(split, photo):
     assert batch.is_decoded.tolist() == [False, True, False]
     parts = np.split(batch.data.numpy(), batch.ends[:-1])
     assert [parts[0].tobytes(), parts[2].tobytes()] == [files[0], files[2]]
-    assert np.array_equal(parts[1].reshape(3, 400, 500).transpose(1, 2, 0), np.asarray(photo))
+    assert np.array_equal(parts[1].reshape(400, 500, 3), np.asarray(photo))
 
 
 def test_pixels_are_normalised_as_the_models_weights_expect():

@@ -61,21 +61,33 @@ class GpuDecoder:
         return self._crop_batch(decoded, boxes, mirror, how.size, affine)
 
     def _decode(self, batch: Encoded, rows: range) -> list[torch.Tensor]:
-        """Contiguous uint8 [3, height, width] on the device, in the order of `rows`."""
+        """uint8 [3, height, width] of any strides on the device, in the order of `rows`."""
         bounds = list(pairwise([0, *batch.ends.tolist()]))
         parts = {row: batch.data[slice(*bounds[row])] for row in rows}
         indices = dict(zip(rows, batch.indices[rows.start : rows.stop].tolist(), strict=True))
         decoded: dict[int, torch.Tensor] = {}
+        pixels = self._upload(batch, bounds, rows)
         for row in rows:
             if batch.is_decoded[row]:
                 height, width = batch.sizes[row].tolist()
-                decoded[row] = parts[row].view(3, height, width).to(self.device)
+                decoded[row] = pixels[row].view(height, width, 3).permute(2, 0, 1)
             elif indices[row] in self._refused:
                 decoded[row] = self._careful(parts[row], indices[row])
         left = [row for row in rows if row not in decoded]
         fresh = self._decode_jpeg([parts[row] for row in left], [indices[row] for row in left])
         decoded |= dict(zip(left, fresh, strict=True))
-        return [decoded[row].contiguous() for row in rows]
+        return [decoded[row] for row in rows]
+
+    def _upload(
+        self, batch: Encoded, bounds: list[tuple[int, int]], rows: range
+    ) -> dict[int, torch.Tensor]:
+        """The bytes of decoded pictures on the device; in one copy where there is nothing else."""
+        decoded = [row for row in rows if batch.is_decoded[row]]
+        if len(decoded) < len(rows):
+            return {row: batch.data[slice(*bounds[row])].to(self.device) for row in decoded}
+        first, last = bounds[rows.start][0], bounds[rows.stop - 1][1]
+        whole = batch.data[first:last].to(self.device, non_blocking=True)
+        return {row: whole[bounds[row][0] - first : bounds[row][1] - first] for row in decoded}
 
     def _decode_jpeg(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
         """All in one call. What the decoder refuses is found by halving, and remembered."""
@@ -96,7 +108,7 @@ class GpuDecoder:
     def _careful(self, part: torch.Tensor, index: int) -> torch.Tensor:
         """Pillow's reading of it, or its words for what is wrong with the file."""
         pixels = decode_rgb(part.numpy().tobytes(), self.pictures.split.name(index))
-        return planes(pixels).contiguous().to(self.device)
+        return planes(pixels).to(self.device)
 
 
 def _portions(sizes: np.ndarray) -> Iterator[range]:

@@ -44,8 +44,8 @@ class Decoded(NamedTuple):
 class Encoded(NamedTuple):
     """A batch for decoding on the GPU: pictures packed in `data`, picture i ends at `ends[i]`.
 
-    `sizes` [n, 2] holds heights and widths. A picture that `is_decoded` is there as planes
-    [3, H, W], because the GPU's decoder might read it differently.
+    `sizes` [n, 2] holds heights and widths. A picture that `is_decoded` is there as pixels
+    [H, W, 3]: its source has no codec, or the GPU's decoder might read it differently.
     """
 
     data: torch.Tensor
@@ -123,7 +123,7 @@ class Pictures(Dataset[Any]):
                     continue
                 picture = decode(data, self.split.name(index))
             sizes[row], is_decoded[row] = picture.shape[1:], True
-            parts.append(picture.contiguous().numpy().tobytes())
+            parts.append(picture.permute(1, 2, 0).numpy().tobytes())
         ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
         packed = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
         arrays = packed, ends, sizes, is_decoded

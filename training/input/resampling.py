@@ -25,9 +25,10 @@ def _resample(pictures, places, affine, out, size: tl.constexpr, block: tl.const
     """
     number = tl.program_id(0).to(tl.int64)  # A batch may have more than 2^31 values.
     source = tl.load(pictures + number).to(tl.pointer_type(tl.uint8))
-    place = places + number * 6
-    height, width, left = tl.load(place), tl.load(place + 1), tl.load(place + 2)
-    top, side, mirror = tl.load(place + 3), tl.load(place + 4), tl.load(place + 5)
+    place = places + number * 7
+    plane, line, step = tl.load(place), tl.load(place + 1), tl.load(place + 2)
+    left, top, side = tl.load(place + 3), tl.load(place + 4), tl.load(place + 5)
+    mirror = tl.load(place + 6)
 
     pixel = tl.program_id(1) * block + tl.arange(0, block)
     inside = pixel < size * size
@@ -45,7 +46,6 @@ def _resample(pictures, places, affine, out, size: tl.constexpr, block: tl.const
     green = tl.zeros((block,), tl.float32)
     blue = tl.zeros((block,), tl.float32)
     total = tl.zeros((block,), tl.float32)
-    plane = height * width
     for step_y in range(taps):
         y = first_y + step_y
         weight_y = 1.0 - tl.abs(y.to(tl.float32) + 0.5 - middle_y) / support
@@ -55,7 +55,7 @@ def _resample(pictures, places, affine, out, size: tl.constexpr, block: tl.const
             weight = 1.0 - tl.abs(x.to(tl.float32) + 0.5 - middle_x) / support
             weight = tl.where(x < side, tl.maximum(weight, 0.0), 0.0) * weight_y
             used = inside & (weight > 0)
-            at = source + (top + y) * width + left + x
+            at = source + (top + y) * line + (left + x) * step
             red += weight * tl.load(at, mask=used, other=0).to(tl.float32)
             green += weight * tl.load(at + plane, mask=used, other=0).to(tl.float32)
             blue += weight * tl.load(at + 2 * plane, mask=used, other=0).to(tl.float32)
@@ -79,14 +79,14 @@ def crop_batch(
 ) -> torch.Tensor:
     """Resize the box of each picture, to float32 [n, 3, size, size] in channels_last.
 
-    `pictures` are contiguous uint8 [3, height, width] on one device, `boxes` [n, 3] hold left, top
-    and side, `mirror` [n] says which are flipped. A level (0 to 255, at most one off torch's own
-    resize) becomes level x affine[0] + affine[1], per channel: float32 [2, 3] on the device. Runs
-    on the current stream.
+    `pictures` are uint8 [3, height, width] of any strides on one device, `boxes` [n, 3] hold left,
+    top and side, `mirror` [n] says which are flipped. A level (0 to 255, at most one off torch's
+    own resize) becomes level x affine[0] + affine[1], per channel: float32 [2, 3] on the device.
+    Runs on the current stream.
     """
     device = pictures[0].device
-    shapes = np.array([picture.shape[1:] for picture in pictures], np.int32)
-    places = np.concatenate([shapes, boxes.astype(np.int32), mirror[:, None].astype(np.int32)], 1)
+    strides = np.array([picture.stride() for picture in pictures], np.int32)
+    places = np.concatenate([strides, boxes.astype(np.int32), mirror[:, None].astype(np.int32)], 1)
     pointers = torch.tensor([picture.data_ptr() for picture in pictures], dtype=torch.int64)
     out = torch.empty((len(pictures), size, size, 3), device=device)
     grid = (len(pictures), triton.cdiv(size * size, BLOCK))
