@@ -11,7 +11,7 @@ from ringside.checkpoints import CheckpointName, find_model, read_about, read_th
 from ringside.errors import RunDirError
 from ringside.labelling import make_rule
 from ringside.launch.plan import import_environment
-from ringside.rundir import runs_root
+from ringside.rundir import ID_PATTERN, runs_root
 
 
 def export(run_id: str, *, kind: str, checkpoint: CheckpointName, out: Path | None) -> int:
@@ -41,8 +41,10 @@ def label(
 
 
 def _short_name(run_id: str | None) -> str:
-    """The two words of a run's id; a model without an origin is just a model."""
-    return "-".join(run_id.split("-")[2:]) if run_id else "model"
+    """The two words of a run's id; what is none, or would be a path, is just a model."""
+    if run_id is None or not ID_PATTERN.fullmatch(run_id):
+        return "model"
+    return "-".join(run_id.split("-")[2:])
 
 
 def _in_torch(module: str, arguments: list[str]) -> int:

@@ -6,8 +6,6 @@ import sys
 import time
 from collections.abc import Iterator
 
-import msgspec
-
 from ringside.errors import RunDirError
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
@@ -56,16 +54,13 @@ def start(request: RunRequest, *, follow: bool, skip_bad: bool = False) -> int:
 
 def without_bad_files(spec: RunSpec) -> RunSpec:
     """The spec with every file left out that does not decode; says which."""
+    from app.views import check
     from ringside.data import check_data
-    from ringside.data.enough import refuse_too_few
 
     report = check_data(spec.data)
     for bad in report.bad:
         print(f"left out: {bad.file}: {bad.reason}")
-    data = msgspec.structs.replace(spec.data, skip=tuple(sorted(report.skip)))
-    spec = msgspec.structs.replace(spec, data=data)
-    refuse_too_few(spec)
-    return spec
+    return check.without_bad_files(spec, report)
 
 
 def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.views.classes import table_notes, table_title
+from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.compare import Comparison, SpeedUp, speedup_of
@@ -80,34 +81,6 @@ def epoch_table(epochs: list[EpochRow]) -> Table:
             number(row.num_evaluated, "d"),
         )
     return table
-
-
-def label_scores(epochs: list[EpochRow]) -> str | None:
-    """What only a task with several labels has, of the last evaluated epoch."""
-    row = next((row for row in reversed(epochs) if row.hamming_loss is not None), None)
-    if row is None:
-        return None
-    return say(
-        "run.label_scores",
-        epoch=row.epoch,
-        hamming=number(row.hamming_loss, ".4f"),
-        tuned=number(row.f1_macro_tuned),
-    )
-
-
-def count_lines(record: RunRecord) -> list[str]:
-    """Images that fill no step, collectives of a step, and steps that the loss scaler skipped."""
-    lines, started = [], record.started
-    if started is not None and record.spec is not None and started.num_left_out:
-        left, batch = started.num_left_out, record.spec.global_batch
-        lines.append(say("run.left_out", left=left, n=started.num_train, batch=batch))
-    issued = [row.collectives_per_step for row in record.epochs if row.collectives_per_step]
-    if issued:
-        lines.append(say("run.collectives", number=issued[-1]))
-    skipped = [row.skipped_steps for row in record.epochs if row.skipped_steps is not None]
-    if skipped:
-        lines.append(say("run.skipped", n=sum(skipped)))
-    return lines
 
 
 def print_classes(record: RunRecord, *, in_full: bool) -> None:

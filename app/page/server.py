@@ -17,6 +17,7 @@ from app.guard import Guard, is_loopback
 from app.page.settings import PageSettings
 from app.page.site import build
 from app.page.theme import STYLE, theme
+from app.views.trials import MAX_PICTURE_BYTES
 from ringside.errors import RingsideError
 from ringside.launch.reconcile import reconcile_all
 from ringside.words import say
@@ -115,7 +116,7 @@ def launch_arguments(
         "run_history": False,
         "enable_monitoring": False,
         "allowed_paths": [],
-        "max_file_size": "1mb",
+        "max_file_size": MAX_PICTURE_BYTES,
         "footer_links": [],
         "show_error": False,
         "prevent_thread_lock": True,

@@ -8,6 +8,7 @@ from pathlib import Path
 from app.guard import new_token
 from app.views.checks import Checks
 from app.views.desk import Desk
+from app.views.samples import SampleShelf
 from app.views.trials import Trials
 from ringside.hardware import Hardware, read_hardware
 
@@ -21,6 +22,7 @@ class PageSettings:
     token: str = field(default_factory=new_token)
     checks: Checks = field(default_factory=Checks)
     trials: Trials = field(default_factory=Trials)
+    samples: SampleShelf = field(default_factory=SampleShelf)
     desk: Desk = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,12 +2,19 @@
 
 figures   numbers as text, with their unit; missing is a dash
 machine   the line in the header
-form      from the fields of the launch form to a plan, its files, and a started run
+fields    the fields of the launch form as a request
+form      from a request to a plan, its files, and a started run
 data      what is in a data set, at a glance
+check     a check of every picture as the page shows it; checks keeps those under way and done,
+          check_worker is their process, check_messages what it says
+child     a process that works for the page and ends with it
+trials    a checkpoint tried on pictures; guesses asks the model, samples takes validation pictures
+          through sample_worker
 desk      what the server keeps of the runs: one reader a run, its baseline, the list
 run       one run as the page shows it
 step      where the time of a step goes
 setup     what was asked for, and what really ran
+counts    what a run counted, in sentences
 logs      the logs of a run by rank, read by byte offset
 table     runs side by side
 """

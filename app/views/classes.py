@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.views import figures
+from app.views.counts import label_scores
 from ringside.class_scores import EpochClasses, read_class_scores, undefined_names
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
@@ -39,7 +40,8 @@ def class_tables(record: RunRecord) -> tuple[ClassTable, ...]:
     found = read_class_scores(RunDir(Path(record.path)))
     if found is None:
         return ()
-    tables = [_table("last", found.last)]
+    scores = label_scores(record.epochs)
+    tables = [_table("last", found.last, (scores,) if scores else ())]
     if found.best is not None and found.best.epoch != found.last.epoch:
         tables.append(_table("best", found.best))
     return tuple(tables)
@@ -61,7 +63,7 @@ def table_notes(scored: EpochClasses) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _table(kind: str, scored: EpochClasses) -> ClassTable:
+def _table(kind: str, scored: EpochClasses, notes: tuple[str, ...] = ()) -> ClassTable:
     rows = (
         (
             Cell(one.name, one.name),
@@ -71,7 +73,7 @@ def _table(kind: str, scored: EpochClasses) -> ClassTable:
         )
         for one in scored.classes
     )
-    return ClassTable(table_title(kind, scored), tuple(rows), table_notes(scored))
+    return ClassTable(table_title(kind, scored), tuple(rows), (*notes, *table_notes(scored)))
 
 
 def _score(value: float | None) -> Cell:

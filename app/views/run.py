@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from app.views import figures
 from app.views.classes import ClassTable, class_tables
+from app.views.counts import EARLY_STOP, epoch_lines, step_lines
 from app.views.ending import failure_lines
 from app.views.setup import setup_lines, word_for
 from app.views.step import Step, step_view
+from app.views.trials import checkpoint_of
+from ringside.checkpoints import CheckpointName, read_about
 from ringside.compare import SpeedUp, speedup
+from ringside.errors import RunDirError
 from ringside.run import EpochRow, RunRecord, require_spec
+from ringside.rundir import RunDir
 from ringside.words import say
 
 MAX_POINTS = 1000
@@ -42,6 +48,14 @@ class Ending:
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """The weights of a run that can be tried, and after which step they were saved."""
+
+    name: CheckpointName
+    step: int | None
+
+
+@dataclass(frozen=True)
 class RunView:
     """Everything of a run page that changes only when the run does."""
 
@@ -60,6 +74,9 @@ class RunView:
     setup: tuple[tuple[str, str], ...]
     baseline_id: str | None
     classes: tuple[ClassTable, ...] = ()
+    epoch_lines: tuple[str, ...] = ()
+    step_lines: tuple[str, ...] = ()
+    checkpoint: Checkpoint | None = None
 
     @property
     def stoppable(self) -> bool:
@@ -82,11 +99,14 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         loss_points=tuple(_loss_points(record)),
         score_points=tuple(_score_points(record)),
         ending=_ending(record),
-        warnings=tuple(w.message for w in record.warnings if w.code != "data"),
+        warnings=tuple(w.message for w in record.warnings if w.code not in ("data", EARLY_STOP)),
         notes=tuple(w.message for w in record.warnings if w.code == "data"),
         setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
         classes=class_tables(record),
+        epoch_lines=epoch_lines(record),
+        step_lines=step_lines(record),
+        checkpoint=_checkpoint(record),
     )
 
 
@@ -214,6 +234,18 @@ def thinned(points: Sequence[T], limit: int) -> list[T]:
         return list(points)
     last = len(points) - 1
     return [points[i * last // (limit - 1)] for i in range(limit)]
+
+
+def _checkpoint(record: RunRecord) -> Checkpoint | None:
+    """The best one, else the last; a folder that was removed since is none."""
+    found = checkpoint_of(RunDir(Path(record.path)))
+    if found is None:
+        return None
+    name, folder = found
+    try:
+        return Checkpoint(name, read_about(folder).step)
+    except RunDirError:
+        return None
 
 
 def _ending(record: RunRecord) -> Ending | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.views import figures
+from ringside.data.notes import counted, first_few
 from ringside.run import RunRecord, require_spec
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import Observed
@@ -22,9 +23,16 @@ def setup_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
                                      title=record.started.data_title)  # fmt: skip
     if record.observed is not None:
         yield from _observed(record.observed)
+    if spec.data.skip:
+        yield say("setup.skip"), _skipped_files(spec.data.skip)
     if record.best_checkpoint:
         yield say("setup.best"), record.best_checkpoint
     yield say("setup.folder"), record.path
+
+
+def _skipped_files(names: tuple[str, ...]) -> str:
+    """How many files were left out on purpose, and the first of them."""
+    return say("setup.skip_value", files=counted(len(names), "file"), names=first_few(names))
 
 
 def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
@@ -38,6 +46,8 @@ def _observed(seen: Observed) -> Iterator[tuple[str, str]]:
     )
     yield say("setup.really"), really
     yield say("setup.parameters"), figures.count(seen.num_parameters)
+    if seen.ema_decay is not None:
+        yield say("setup.average"), say("setup.average_value", decay=seen.ema_decay)
     yield say("setup.bytes"), figures.size(seen.reduced_bytes_per_step)
     yield say("setup.versions"), " · ".join(f"{k} {v}" for k, v in seen.versions.items())
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
-from app.views import form
+from app.commands import running
+from app.views import fields, form
 from app.views.data import data_facts, source_choices
+from ringside.data import check_data, parse_data
+from ringside.data.sources import hub
 from ringside.errors import DataError, SpecError
 from ringside.hardware import Hardware
 from ringside.launch import local
@@ -36,13 +40,13 @@ def test_nonsense_is_a_sentence_too(hardware, values):
 
 
 def test_whole_numbers_may_come_as_floats():
-    assert form.request_of(FILLED | {"batch": 64.0}).batch == 64
+    assert fields.request_of(FILLED | {"batch": 64.0}).batch == 64
     with pytest.raises(SpecError, match="Global batch must be a whole number"):
-        form.request_of(FILLED | {"batch": 0.5})
+        fields.request_of(FILLED | {"batch": 0.5})
 
 
 def test_other_settings_one_a_line():
-    request = form.request_of(
+    request = fields.request_of(
         FILLED | {"overrides": "optimizer=sgd\n\n warmup_epochs = 1 ", "learning_rate": 0.01}
     )
     assert request.overrides == {
@@ -54,20 +58,96 @@ def test_other_settings_one_a_line():
 
 def test_a_line_without_a_value_is_refused():
     with pytest.raises(SpecError, match="name=value"):
-        form.request_of(FILLED | {"overrides": "sgd"})
+        fields.request_of(FILLED | {"overrides": "sgd"})
 
 
 def test_one_owner_for_the_learning_rate():
     with pytest.raises(SpecError, match="twice"):
-        form.request_of(FILLED | {"overrides": "learning_rate=1", "learning_rate": 0.1})
+        fields.request_of(FILLED | {"overrides": "learning_rate=1", "learning_rate": 0.1})
 
 
 @pytest.mark.parametrize(
     ("path", "text"),
-    [("/data/photos", "/data/photos"), ("emoji", "./emoji"), ("~/x", "~/x"), ("", "folder")],
+    [
+        ("/data/photos", "/data/photos"),
+        ("emoji", "./emoji"),
+        ("~/x", "~/x"),
+        ("", "folder"),
+        ("hf:owner/name@main", "hf:owner/name@main"),
+    ],
 )
 def test_a_folder_is_a_folder(path, text):
-    assert form.data_text({"source": "folder", "folder": path}) == text
+    assert fields.data_text({"source": "folder", "folder": path}) == text
+
+
+def test_a_data_set_of_the_hub_is_pinned_and_not_downloaded(monkeypatch):
+    monkeypatch.setattr(hub, "commit_of", lambda repository, revision: "0123456789" * 4)
+    spec = fields.data_spec({"source": "folder", "folder": "hf:owner/name@main"})
+    assert (spec.repository, spec.revision) == ("owner/name", "0123456789" * 4)
+    facts = data_facts(spec)
+    assert facts.facts == ("hf:owner/name", "commit 01234567")
+    assert "Nothing is downloaded yet" in facts.notes[0]
+    assert facts.pictures == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "own"),
+    [
+        ({"source": "folder", "folder": "/d"}, True),
+        ({"source": "folder", "folder": ""}, True),
+        ({"source": "hf:a/b"}, True),
+        ({"source": "/d/table.csv"}, True),
+        ({"source": "products:ci"}, False),
+        ({"source": "emoji", "folder": "/d"}, False),
+    ],
+)
+def test_the_separator_counts_for_one_s_own_data_only(values, own):
+    request = fields.request_of(values | {"separator": "newline", "preset": "ddp"})
+    assert fields.is_own(values) == own
+    assert request.separator == ("newline" if own else None)
+
+
+@pytest.fixture
+def troubled(tmp_path):
+    """A table with line breaks between labels, 40 pictures, one of them empty, and one absent."""
+    rows = ["file_name,labels"]
+    for i in range(40):
+        Image.new("RGB", (16, 16), (6 * i, 20, 90)).save(tmp_path / f"{i:02}.png")
+        rows.append(f'{i:02}.png,"a{i % 2}; x\nb"')
+    (tmp_path / "07.png").write_bytes(b"")
+    rows.append('gone.png,"a0; x"')
+    (tmp_path / "metadata.csv").write_text("\n".join(rows) + "\n")
+    values = FILLED | {"source": "folder", "folder": str(tmp_path), "batch": 8}
+    return values | {"separator": "newline", "image_size": 32}
+
+
+def test_leaving_bad_files_out_is_what_skip_bad_does(hardware, troubled, capsys):
+    report = check_data(fields.data_spec(troubled))
+    assert [one.name for one in report.classes] == ["a0; x", "a1; x", "b"]
+    stopped = form.plan(troubled, hardware, lambda _: report)
+    assert stopped.spec.data.skip == ()
+    assert any(note.startswith("The check found 2 bad files") for note in stopped.notes)
+    left = form.plan(troubled | {"bad_files": "skip"}, hardware, lambda _: report)
+    assert left.spec == running.without_bad_files(stopped.spec)
+    assert left.spec.data.skip == ("07.png", "gone.png")
+    assert any(note.startswith("2 bad files left out") for note in left.notes)
+    table = form.settings_table(left.spec)
+    assert ("data.skip", "2 files", "form") in table
+    assert ("data.separator", "line break", "form") in table
+    assert "07.png" in capsys.readouterr().out
+
+
+def test_left_out_files_are_not_opened(troubled):
+    spec = fields.data_spec(troubled)
+    with pytest.raises(DataError, match=r"gone\.png"):
+        data_facts(spec)
+    assert data_facts(spec, ("07.png", "gone.png")).facts[0] == "39 images"
+
+
+def test_nothing_is_left_out_that_no_check_has_named(hardware, troubled):
+    plan = form.plan(troubled | {"bad_files": "skip"}, hardware, lambda _: None)
+    assert plan.spec is None
+    assert "check them first" in plan.sentence
 
 
 def test_cards_that_cannot_run_here_say_why(hardware):
@@ -129,10 +209,10 @@ def test_sources_end_with_the_folder():
 
 
 def test_facts_of_the_data():
-    facts = data_facts("products:ci")
+    facts = data_facts(parse_data("products:ci"))
     assert facts.facts[:2] == ("960 images", "16 labels")
     assert facts.synthetic
     assert len(facts.pictures) == 8
     assert facts.pictures[0][1].startswith("data:image/png;base64,")
     with pytest.raises(DataError):
-        data_facts("no-such-source")
+        fields.data_spec({"source": "no-such-source"})

@@ -15,6 +15,7 @@ import pytest
 
 from app.page import open_server, server
 from app.page.train import handlers
+from ringside.data import parse_data
 from ringside.errors import LaunchError, RingsideError
 from ringside.rundir import RunDir, create_run_dir, list_run_dirs
 
@@ -142,6 +143,62 @@ def test_no_run_stops_without_the_token(served):
     call(served, "stop", run_id=run.id, token=served.settings.token)
     assert run.requested("stop")
     shutil.rmtree(run.path)
+
+
+@pytest.mark.parametrize("token", ["", "guess", None])
+def test_no_check_begins_or_ends_without_the_token(served, monkeypatch, told, token):
+    asked = []
+    for name in ("start", "stop"):
+        monkeypatch.setattr(served.settings.checks, name, asked.append)
+    call(served, "check_data", **FORM, token=token)
+    call(served, "stop_check", check_key="some-key", token=token)
+    assert asked == []
+    call(served, "check_data", **FORM, token=served.settings.token)
+    call(served, "stop_check", check_key="some-key", token=served.settings.token)
+    assert asked == [parse_data("products:ci"), "some-key"]
+
+
+@pytest.fixture
+def tried(finished, monkeypatch):
+    """The run with a checkpoint, though of no model."""
+    (finished.checkpoints / "best").mkdir()
+    (finished.checkpoints / "best" / "model.safetensors").write_bytes(b"")
+    return finished
+
+
+def test_no_picture_is_tried_or_taken_without_the_token(served, tried, monkeypatch, told):
+    taken = []
+    monkeypatch.setattr(served.settings.samples, "start", lambda run: taken.append(run.id))
+    for name, values in (("take", {}), ("try_sample", {"samples": "0:1"})):
+        call(served, name, run_id=tried.id, token="guess", **values)
+        call(served, name, run_id="../../etc", token=served.settings.token, **values)
+    assert taken == []
+    assert [text.split(":")[0] for text in told] == [
+        "This page is older than the server", "There is no run '../../etc' with a checkpoint here",
+    ] * 2  # fmt: skip
+    call(served, "take", run_id=tried.id, token=served.settings.token)
+    assert taken == [tried.id]
+
+
+@pytest.mark.parametrize("number", ["", "7", "-1", "x:y", "0x1:2"])
+def test_only_a_picture_that_was_offered_is_tried(served, tried, monkeypatch, told, number):
+    started = []
+    monkeypatch.setattr(served.settings.trials, "start", lambda *them: started.append(them))
+    call(served, "try_sample", run_id=tried.id, token=served.settings.token, samples=number)
+    assert started == []
+    assert len(told) == 1
+
+
+def test_a_path_that_was_not_uploaded_is_not_read(served, tried, tmp_path):
+    """A stranger with the token names a file of this machine as if it were an upload."""
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(b"secret")
+    file = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
+    answer = call(
+        served, "try_uploads", run_id=tried.id, token=served.settings.token, field_upload=[file]
+    )
+    assert answer.status_code != 200
+    assert secret.read_bytes() == b"secret"
 
 
 def test_only_the_run_that_is_named_is_stopped(served, told):

@@ -38,7 +38,8 @@ def test_every_event_is_named_and_private(site):
     names = [event.api_name for event in site.fns.values()]
     assert len(set(names)) == len(names)
     assert set(names) == {
-        "open_train", "plan", "data", "preview", "start", "start_open", "start_baseline",
+        "open_train", "plan", "data", "data_plan", "check_data", "stop_check", "poll_check",
+        "try_uploads", "try_sample", "take", "preview", "start", "start_open", "start_baseline",
         "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "open_compare",
         "compare", "compare_address",
     }  # fmt: skip
@@ -47,7 +48,10 @@ def test_every_event_is_named_and_private(site):
 
 def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
-        if event.api_name in ("poll_run", "open_runs", "plan", "data", "switch_log", "compare"):
+        if event.api_name in (
+            "poll_run", "open_runs", "plan", "data", "data_plan", "poll_check", "switch_log",
+            "compare",
+        ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None
 
@@ -87,7 +91,10 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
     assert {part.page for part in tokens} == {"", "runs", "compare"}
     assert {part.value for part in tokens} == {settings.token}
     for event in site.fns.values():
-        if event.api_name in ("start", "start_baseline", "stop"):
+        if event.api_name in (
+            "start", "start_baseline", "stop", "check_data", "stop_check", "try_uploads",
+            "try_sample", "take",
+        ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)
 
 

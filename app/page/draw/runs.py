@@ -42,10 +42,16 @@ def epoch_table(view: RunView) -> str:
     if not view.epochs:
         return head + soft(say("run.no_epoch"))
     columns = [say(f"column.{name}") for name in EPOCH_COLUMNS]
-    return head + table(columns, [[escape(cell) for cell in row] for row in view.epochs])
+    rows = [[escape(cell) for cell in row] for row in view.epochs]
+    return head + table(columns, rows) + facts(view.epoch_lines)
 
 
-def step_card(step: Step | None) -> str:
+def facts(lines: Iterable[str]) -> str:
+    """Quiet sentences below a table or a bar."""
+    return items(lines, "rs-list rs-soft rs-under")
+
+
+def step_card(step: Step | None, lines: Iterable[str] = ()) -> str:
     """The bar of one step; colours keep their meaning everywhere and have a word beside them."""
     if step is None:
         return heading(say("run.step")) + soft(say("run.no_step"))
@@ -63,7 +69,7 @@ def step_card(step: Step | None) -> str:
     return (
         f"{heading(say('run.step'), step.total)}"
         f'<div class="rs-bar" role="img" aria-label="{escape(step.sentence)}">{bar}</div>'
-        f'<div class="rs-legend">{legend}</div>{soft(step.sentence)}'
+        f'<div class="rs-legend">{legend}</div>{soft(step.sentence)}{facts(lines)}'
     )
 
 

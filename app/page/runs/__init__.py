@@ -10,6 +10,7 @@ from app.page.draw import heading
 from app.page.draw.classes import SORT_CLASSES
 from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
 from app.page.runs.handlers import SERIES, Handlers, Parts, points_frame
+from app.page.runs.trying import TryHandlers, draw_trying
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE
 from ringside.words import say
@@ -54,6 +55,7 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
         with gr.Row(elem_classes="rs-columns", equal_height=True):
             shown |= _draw_log()
             shown |= _draw_curves()
+        trying = draw_trying()
         shown["classes"] = gr.HTML(
             "",
             elem_id="classes",
@@ -66,7 +68,8 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     shown["list"] = block("run-list", elem_classes="rs-card")
     fields = {"token": token, "run": hidden("run-id"), "seen": hidden("seen")}
     parts = Parts(**fields, notice=notice, live=live, **shown)
-    _connect(page, parts, settings)
+    trial = TryHandlers(trying, parts.run, parts.token, settings)
+    _connect(page, parts, trial, settings)
 
 
 def _draw_head() -> dict[str, Any]:
@@ -139,14 +142,15 @@ def _curve(name: str) -> gr.LinePlot:
     )
 
 
-def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
-    handlers = Handlers(parts, settings)
+def _connect(page: gr.Blocks, parts: Parts, trial: TryHandlers, settings: PageSettings) -> None:
+    handlers = Handlers(parts, trial, settings)
+    trial.connect()
     polled = [
         parts.notice, parts.seen, parts.live, parts.head, parts.stop, parts.tiles, parts.ending,
         parts.epochs, parts.step, parts.log_choice, parts.log, parts.loss, parts.scores,
-        parts.classes, parts.remarks, parts.setup, parts.list,
+        parts.classes, parts.remarks, parts.setup, parts.list, *trial.parts.polled(),
     ]  # fmt: skip
-    inputs = {parts.run, parts.seen, parts.log_choice}
+    inputs = {parts.run, parts.seen, parts.log_choice, trial.parts.trial}
     page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)
     timer = gr.Timer(POLL_S)
     timer.tick(handlers.poll, inputs, polled, api_name="poll_run", **QUICK)

@@ -26,6 +26,7 @@ from app.page.draw.runs import (
     tiles,
 )
 from app.page.frame import careful, changed, quiet
+from app.page.runs.trying import TryHandlers
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
 from app.views.run import Point, RunView
@@ -85,8 +86,9 @@ def points_frame(points: Iterable[Point], series: Iterable[str]) -> pd.DataFrame
 class Handlers:
     """What the page does. Everything polled goes through `_changes`."""
 
-    def __init__(self, parts: Parts, settings: PageSettings) -> None:
+    def __init__(self, parts: Parts, trial: TryHandlers, settings: PageSettings) -> None:
         self.parts = parts
+        self.trial = trial
         self.desk = settings.desk
         self.token = settings.token
         self.series = {name: [say(key) for key in keys] for name, keys in SERIES.items()}
@@ -107,7 +109,10 @@ class Handlers:
     def poll(self, data: Changes) -> Changes:
         """What changed since the browser last heard of it."""
         parts = self.parts
-        return self._changes(data[parts.run], _read_seen(data[parts.seen]), data[parts.log_choice])
+        seen = _read_seen(data[parts.seen])
+        return self._changes(
+            data[parts.run], seen, data[parts.log_choice], data[self.trial.parts.trial]
+        )
 
     @quiet
     def switch_log(self, data: Changes) -> Changes:
@@ -131,7 +136,9 @@ class Handlers:
         stop_in_background(run)
         return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
 
-    def _changes(self, run_id: str, seen: dict[str, Any], log_key: str) -> Changes:
+    def _changes(
+        self, run_id: str, seen: dict[str, Any], log_key: str, trial_id: str | None = None
+    ) -> Changes:
         rows = self.desk.rows()
         values: dict[str, Any] = {"list": run_list(rows, run_id) if rows else empty_list()}
         plots: dict[str, Any] = {}
@@ -149,6 +156,7 @@ class Handlers:
         }
         if view is not None:
             found |= self._run_changes(view, seen, log_key)
+            found |= self.trial.changes(view, trial_id, seen)
         return {**found, self.parts.seen: json.dumps(seen)}
 
     def _look(self, run_id: str) -> tuple[RunView | None, dict[str, str]]:
@@ -194,7 +202,7 @@ def _texts(view: RunView, sign_of_life: str) -> dict[str, str]:
         "tiles": tiles(view.tiles),
         "ending": ending_card(view.ending),
         "epochs": epoch_table(view),
-        "step": step_card(view.step),
+        "step": step_card(view.step, view.step_lines),
         "classes": class_cards(view.classes),
         "remarks": remarks(view),
         "setup": setup_card(view),

@@ -114,6 +114,7 @@ def draw_data() -> tuple[dict[str, Component], dict[str, Any]]:
             value="stop",
             visible=False,
         )
+        shown["check_details"] = block("check-details")
         return fields, shown
 
 

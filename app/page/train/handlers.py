@@ -180,4 +180,3 @@ class Handlers:
 
 def _new_request_id() -> str:
     return uuid.uuid4().hex
-

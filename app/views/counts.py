@@ -1,0 +1,77 @@
+"""What a run counted, in sentences: images left out, collectives, skipped steps, label scores."""
+
+from __future__ import annotations
+
+from app.views import figures
+from ringside.run import EpochRow, RunRecord
+from ringside.words import catalogue, say
+
+EARLY_STOP = "early-stop"
+
+
+def count_lines(record: RunRecord) -> list[str]:
+    """Images that fill no step, collectives of a step, and steps that the loss scaler skipped."""
+    return [*_left_out(record), *_collectives(record), *_skipped(record)]
+
+
+def epoch_lines(record: RunRecord) -> tuple[str, ...]:
+    """What belongs below the epochs: which images and steps are not in them, why they ended."""
+    stops = [warning.message for warning in record.warnings if warning.code == EARLY_STOP]
+    return (*_left_out(record), *_skipped(record), *_averaged(record), *stops)
+
+
+def step_lines(record: RunRecord) -> tuple[str, ...]:
+    """What belongs below the bar of a step: who decodes, and how often the processes talk."""
+    return (*_decoding(record), *_collectives(record))
+
+
+def label_scores(epochs: list[EpochRow]) -> str | None:
+    """What only a task with several labels has, of the last evaluated epoch."""
+    row = next((row for row in reversed(epochs) if row.hamming_loss is not None), None)
+    if row is None:
+        return None
+    return say(
+        "run.label_scores",
+        epoch=row.epoch,
+        hamming=figures.DASH if row.hamming_loss is None else f"{row.hamming_loss:.4f}",
+        tuned=figures.score(row.f1_macro_tuned),
+    )
+
+
+def _left_out(record: RunRecord) -> list[str]:
+    started = record.started
+    if started is None or record.spec is None or not started.num_left_out:
+        return []
+    left, batch = started.num_left_out, record.spec.global_batch
+    return [say("run.left_out", left=left, n=started.num_train, batch=batch)]
+
+
+def _collectives(record: RunRecord) -> list[str]:
+    issued = [row.collectives_per_step for row in record.epochs if row.collectives_per_step]
+    return [say("run.collectives", number=issued[-1])] if issued else []
+
+
+def _skipped(record: RunRecord) -> list[str]:
+    skipped = [row.skipped_steps for row in record.epochs if row.skipped_steps is not None]
+    return [say("run.skipped", n=sum(skipped))] if skipped else []
+
+
+def _averaged(record: RunRecord) -> list[str]:
+    decay = record.observed.ema_decay if record.observed else None
+    return [] if decay is None else [say("run.averaged", decay=decay)]
+
+
+def _decoding(record: RunRecord) -> list[str]:
+    started = record.started
+    if started is None or started.decoder is None:
+        return []
+    where = catalogue().get(f"decoder.{started.decoder}", started.decoder)
+    if not started.num_workers:
+        return [say("run.decoding_here", where=where)]
+    workers = say("run.workers" if started.num_workers > 1 else "run.worker", n=started.num_workers)
+    measured = []
+    if started.decode_rate_cpu and started.decode_rate_gpu:
+        rates = (started.decode_rate_cpu, started.decode_rate_gpu)
+        cpu, gpu = (figures.count(rate) for rate in rates)
+        measured = [say("run.decode_rates", cpu=cpu, gpu=gpu)]
+    return ["; ".join([say("run.decoding", where=where, workers=workers), *measured])]
