@@ -82,7 +82,8 @@ def run(  # noqa: PLR0913
 ) -> None:
     """Start a run and return; it goes on when this terminal closes."""
     from app.commands import running
-    from ringside.request import RunRequest, parse_overrides
+    from ringside.overrides import parse_overrides
+    from ringside.request import RunRequest
 
     request = RunRequest(
         preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
@@ -205,6 +206,34 @@ def label(
         run_id, images, checkpoint=checkpoint, top=top, threshold=threshold, as_json=as_json
     )
     raise typer.Exit(code)
+
+
+@app.command()
+def trace(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Traces of one run, one per rank, their folder, or a run directory."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say what holds a run back, from traces of torch.profiler; exit code 1 for a bad file."""
+    from app.commands import tracing
+
+    raise typer.Exit(tracing.trace(files, as_json=as_json))
+
+
+@app.command()
+def nccl(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Logs of one job, plain or .gz, one per rank or of all, or a run."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say how the GPUs talk, from what NCCL logged with NCCL_DEBUG=INFO."""
+    from app.commands import nccl as command
+
+    raise typer.Exit(command.nccl(files, as_json=as_json))
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """Folders that hold a model: a run's checkpoints and what `ringside export` makes of them.
 
-Both hold `model.safetensors`, `about.json`, `classes.json` and `thresholds.json`.
+Both hold `model.safetensors`, `about.json`, `classes.json` and `thresholds.json`. A checkpoint
+`last` also holds `training.pt`, from which training goes on.
 """
 
 from __future__ import annotations
@@ -15,17 +16,28 @@ from ringside.rundir import RunDir, check_format, find_run
 from ringside.scores import Task
 from ringside.spec import FORMAT
 
-WEIGHTS, ABOUT, THRESHOLDS = "model.safetensors", "about.json", "thresholds.json"
+WEIGHTS, STATE = "model.safetensors", "training.pt"
+ABOUT, CLASSES, THRESHOLDS = "about.json", "classes.json", "thresholds.json"
 COMMON_THRESHOLD = 0.5
 
 CheckpointName = Literal["best", "last"]
 T = TypeVar("T", "About", "Thresholds")
 
 
+class BestScore(msgspec.Struct, frozen=True, kw_only=True):
+    """The best value of a score and the epoch that reached it."""
+
+    by: str
+    value: float
+    epoch: int
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """`about.json`: what somebody needs to use the weights, and where they come from.
 
     `mean` and `std` normalise RGB values from 0 to 1; those of ImageNet unless the file says more.
+    `epoch` and `step` are where training goes on; `unevaluated` is an epoch before that which is
+    trained and has no scores yet. `request` holds what an exact continuation depends on.
     """
 
     format: int = FORMAT
@@ -40,6 +52,10 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     run: str | None = None
     preset: str | None = None
     scores: dict[str, Any] | None = None
+    unevaluated: int | None = None
+    data_fingerprint: str | None = None
+    request: dict[str, Any] = {}
+    best: BestScore | None = None
 
 
 class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,14 +93,23 @@ def find_model(root: Path, text: str, checkpoint: CheckpointName) -> Path:
     return _checkpoint_of(run, checkpoint)
 
 
+def folders_of(run: RunDir, name: str) -> tuple[Path, Path]:
+    """Where a checkpoint lies, and where its elder lies in the moment between two renames."""
+    return run.checkpoints / name, run.checkpoints / f".{name}.old"
+
+
+def find_resumable(run: RunDir) -> Path | None:
+    """The folder that training can go on from; None without one."""
+    found = (folder for folder in folders_of(run, "last") if (folder / STATE).is_file())
+    return next(found, None)
+
+
 def _checkpoint_of(run: RunDir, name: CheckpointName) -> Path:
-    checkpoints: Path = run.checkpoints
-    # The second is there for the moment between two renames.
-    for folder in (checkpoints / name, checkpoints / f".{name}.old"):
+    for folder in folders_of(run, name):
         if (folder / WEIGHTS).is_file():
             return folder
     other = "last" if name == "best" else "best"
-    has_other = (checkpoints / other / WEIGHTS).is_file()
+    has_other = (run.checkpoints / other / WEIGHTS).is_file()
     hint = f"There is {other!r}: say --checkpoint {other}." if has_other else "It has saved none."
     raise RunDirError(f"{run.name} has no checkpoint {name!r}. {hint}")
 

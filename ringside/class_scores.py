@@ -30,9 +30,14 @@ class ClassTables(msgspec.Struct, frozen=True, kw_only=True):
     best: EpochClasses | None = None
 
 
+def untrained_names(scored: EpochClasses) -> list[str]:
+    """Classes without a positive in training: they have no score."""
+    return [one.name for one in scored.classes if one.is_untrained]
+
+
 def undefined_names(scored: EpochClasses) -> list[str]:
-    """Classes without a positive or without a negative in validation: they have no AUC."""
-    return [one.name for one in scored.classes if one.auc is None]
+    """Trained classes without a positive or without a negative in validation: no AUC."""
+    return [one.name for one in scored.classes if one.auc is None and not one.is_untrained]
 
 
 def write_class_scores(run: RunDir, tables: ClassTables) -> None:

@@ -7,9 +7,38 @@ from typing import TYPE_CHECKING
 from ringside.errors import SpecError
 
 if TYPE_CHECKING:
-    from ringside.spec import RunSpec
+    from collections.abc import Collection
+
+    from ringside.spec import RunSpec, TrainingSettings
 
 SEVERAL_DEVICES = ("data_parallel", "model_parallel")
+
+
+DEPENDENT = (
+    ("power_sgd_rank", "comm_hook", "power_sgd"),
+    ("power_sgd_start_step", "comm_hook", "power_sgd"),
+    ("pipeline_micro_batches", "parallelism", "pipeline"),
+    ("momentum", "optimizer", "sgd"),
+)
+"""Settings that are read only where another one has this value; at its default, none is a wish."""
+
+
+def refuse_given_idle(
+    training: TrainingSettings, changed: Collection[str], written: Collection[str]
+) -> None:
+    """SpecError for a setting that a person gave and that nothing would read.
+
+    `changed` names what was set for this run, `written` what the preset says. What a preset says
+    may become idle when the setting that it depends on is changed.
+    """
+    for name, ruler, value in DEPENDENT:
+        found = getattr(training, ruler)
+        given = name in changed or (name in written and ruler not in changed)
+        if given and found != value:
+            raise SpecError(
+                f"{name} needs {ruler} {value}, and {ruler} is {found}; leave {name} out or set "
+                f"{ruler}={value}."
+            )
 
 
 def refuse_contradictions(spec: RunSpec) -> None:

@@ -1,9 +1,10 @@
 """Runs side by side: the only home of speed-up, efficiency and score differences.
 
 Speed-up = images/s of a run ÷ images/s of its baseline. The baseline is the preset `single` with
-the same precision, compilation, model, data, image size, seed and threads per device, on the same
-kind of device. Warm-up (the first epoch) is left out of both. Without such a baseline there is no
-number, and `reason` says what is missing.
+the same model, data, image size, precision, seed, threads per device and training settings, but for
+those that only several devices have and those without effect on speed, on the same kind of device.
+Warm-up (the first epoch) is left out of both. Without such a baseline there is no number, and
+`reason` says what is missing.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ DISTRIBUTED_SETTINGS = (
     "gradient_as_bucket_view", "static_graph", "sync_batchnorm", "bucket_cap_mb",
     "local_sgd_steps", "parallelism", "pipeline_micro_batches",
 )  # fmt: skip
+# How long a step takes does not depend on them: numbers that enter it as values, the loss of a few
+# logits, what happens between epochs or beside training. Of `channels_last` and `decoder` not the
+# wish counts but what came of it, which is compared by itself.
+WITHOUT_EFFECT_ON_SPEED = frozenset({
+    "learning_rate", "learning_rate_rule", "base_batch", "warmup_epochs", "label_smoothing",
+    "pos_weight_cap", "pretrained", "best_by", "early_stop_epochs", "trackers", "timeout_s",
+    "channels_last", "decoder",
+})  # fmt: skip
 
 
 class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,6 +122,7 @@ def baseline_of(spec: RunSpec) -> RunSpec:
         keeps_global_batch=spec.keeps_global_batch or micro_steps > 1,
         gpu_ids=spec.gpu_ids[:1],
         request_id=None,
+        resume_from=None,
     )
 
 
@@ -128,20 +138,26 @@ def differences(a: RunSpec, b: RunSpec) -> list[str]:
     return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
 
 
+def speed_differences(a: RunSpec, b: RunSpec) -> list[str]:
+    """In what else the work of one device differs, or the way it is done; empty when in nothing."""
+    pairs: dict[str, tuple[object, object]] = {
+        "precision": (a.accelerate.mixed_precision, b.accelerate.mixed_precision),
+        "channels_last": (a.channels_last, b.channels_last),
+        "seed": (a.seed, b.seed),
+    }
+    several = set(DISTRIBUTED_SETTINGS) - {"accumulation_steps"}
+    for name in TrainingSettings.__struct_fields__:
+        if name not in WITHOUT_EFFECT_ON_SPEED | several:
+            pairs[name] = (getattr(a.training, name), getattr(b.training, name))
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
 def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
     """Whether a `single` spec is a baseline of `spec`, and in which sense."""
     wanted = baseline_of(spec)
-    same = (
-        baseline.preset == BASELINE
-        and not differences(wanted, baseline)
-        and wanted.accelerate.mixed_precision == baseline.accelerate.mixed_precision
-        and wanted.training.compile == baseline.training.compile
-        and wanted.channels_last == baseline.channels_last
-        and wanted.training.num_workers == baseline.training.num_workers
-        and baseline.training.accumulation_steps == wanted.training.accumulation_steps
-        and wanted.seed == baseline.seed
-    )
-    if not same:
+    if baseline.preset != BASELINE or differences(wanted, baseline):
+        return None
+    if speed_differences(wanted, baseline):
         return None
     if spec.strategy == "model_parallel":
         return "strong" if baseline.global_batch == spec.global_batch else None
@@ -164,7 +180,8 @@ def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
             candidate = fold_run(run)
         except RunDirError:
             continue  # written by a newer Ringside
-        if candidate.steady_samples_per_s is not None and not _unlike(record, candidate):
+        unlike = _unlike(record, candidate) or _other_decoder(record, candidate)
+        if candidate.steady_samples_per_s is not None and not unlike:
             found[scaling] = candidate
             if scaling == "weak":
                 break
@@ -180,8 +197,9 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
         return SpeedUp(samples_per_s=rate, reason=say("speedup.is_baseline"))
     if baseline is None or baseline.spec is None:
         return SpeedUp(samples_per_s=rate, reason=say("speedup.no_baseline"))
-    scaling = scaling_of(record.spec, baseline.spec)
-    unlike = differences(baseline_of(record.spec), baseline.spec) + _unlike(record, baseline)
+    scaling, wanted = scaling_of(record.spec, baseline.spec), baseline_of(record.spec)
+    unlike = differences(wanted, baseline.spec) + speed_differences(wanted, baseline.spec)
+    unlike += _unlike(record, baseline) + _other_decoder(record, baseline)
     if scaling is None or unlike:
         why = "; ".join(unlike) or say("speedup.other_settings")
         reason = say("speedup.not_its_baseline", baseline=baseline.id, why=why)
@@ -268,6 +286,13 @@ def _unlike(a: RunRecord, b: RunRecord) -> list[str]:
     return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
 
 
+def _other_decoder(a: RunRecord, b: RunRecord) -> list[str]:
+    """Whether the pictures were really decoded elsewhere, whatever was asked for."""
+    if a.started is None or b.started is None or a.started.decoder == b.started.decoder:
+        return []
+    return [f"decoder: {a.started.decoder} and {b.started.decoder}"]
+
+
 def _last_scored(record: RunRecord) -> EpochRow | None:
     return next((row for row in reversed(record.epochs) if row.num_evaluated is not None), None)
 
@@ -278,7 +303,7 @@ def _delta(a: EpochRow | None, b: EpochRow | None, name: str) -> float | None:
 
 
 def _steady_epoch_time(record: RunRecord) -> float | None:
-    rows = record.epochs[1:]
+    rows = record.steady_epochs
     return sum(row.epoch_time_s for row in rows) / len(rows) if rows else None
 
 

@@ -6,6 +6,7 @@
     ├── RunDirError        a run directory that is missing, foreign or not writable
     ├── LaunchError        a run that could not be started or stopped
     ├── DataError          images or labels that cannot be used
+    ├── TraceError         traces of a profiler that cannot be read
     └── SetupError         the trainer did not get the set-up it was asked for
 
 Every message is one sentence or two: what is wrong, which value, what to do.
@@ -40,6 +41,10 @@ class LaunchError(RingsideError):
 
 class DataError(RingsideError):
     """Images or labels that cannot be used; names the file or the value."""
+
+
+class TraceError(RingsideError):
+    """Trace files that cannot be read, or do not belong together; names the file."""
 
 
 class SetupError(RingsideError):

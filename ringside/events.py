@@ -48,7 +48,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
-    """What the run does now: data, setup, train, evaluate, save."""
+    """What the run does now: data, setup, compile, train, evaluate, save."""
 
     phase: str
     epoch: int | None = None
@@ -82,7 +82,10 @@ class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
 
 
 class EpochTrained(Event, frozen=True, kw_only=True, tag="epoch_trained"):
-    """The training part of an epoch; `epoch_time_s` leaves evaluation and saving out."""
+    """The training part of an epoch; `epoch_time_s` leaves evaluation and saving out.
+
+    `carried`: the run that this one continues trained it and was stopped before it was scored.
+    """
 
     epoch: int
     epoch_time_s: float
@@ -95,6 +98,7 @@ class EpochTrained(Event, frozen=True, kw_only=True, tag="epoch_trained"):
     data_ratio: float | None = None
     collectives_per_step: float | None = None
     skipped_steps: int | None = None
+    carried: bool = False
     non_finite: tuple[str, ...] = ()
 
 
@@ -109,6 +113,7 @@ class Evaluated(Event, frozen=True, kw_only=True, tag="evaluated"):
     num_auc_classes: int
     num_classes: int
     undefined_classes: tuple[str, ...] = ()
+    untrained_classes: tuple[str, ...] = ()
     f1_macro: float | None
     f1_micro: float | None
     map_macro: float | None

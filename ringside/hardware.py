@@ -6,14 +6,13 @@ import os
 import platform
 import sys
 from importlib import metadata
-from pathlib import Path
 
 import msgspec
 
+from ringside.cores import num_cores
 from ringside.errors import RingsideError
 from ringside.spec import Device
 
-CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 PACKAGES = ("torch", "torchvision", "accelerate", "timm", "gradio")
 
 
@@ -60,7 +59,7 @@ def read_hardware() -> Hardware:
     driver, gpus = _read_gpus()
     return Hardware(
         gpus=gpus,
-        num_cores=_num_cores(),
+        num_cores=num_cores(),
         memory_bytes=_memory_bytes(),
         driver=driver,
         system=f"{platform.system()} {platform.release()}",
@@ -74,21 +73,6 @@ def refuse_windows() -> None:
     """Ringside needs POSIX sessions and signals."""
     if sys.platform == "win32":
         raise RingsideError("Ringside runs on Linux (and macOS on CPU); on Windows use WSL.")
-
-
-def _num_cores() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else (os.cpu_count() or 1)
-    return min(cores, _cgroup_cores() or cores)
-
-
-def _cgroup_cores() -> int | None:
-    """The CPU quota of a container (cgroup v2 `cpu.max`: quota and period in microseconds)."""
-    try:
-        quota, period = CPU_MAX.read_text().split()
-    except (OSError, ValueError):
-        return None
-    return max(1, int(quota) // int(period)) if quota != "max" else None
 
 
 def _memory_bytes() -> int | None:

@@ -17,12 +17,20 @@ LAYOUT = struct.Struct("<4sIIBBIQQd")
 """magic, rank, pid, phase, activity, epoch, step, batch, seconds since 1970."""
 
 PHASES = ("start", "data", "setup", "compile", "train", "evaluate", "save")
-"""In the order of an epoch."""
+"""In the order of an epoch; `compile` is the first training step of a process that compiles."""
 
 ACTIVITIES = (
     "begin", "data", "forward", "backward", "optimizer", "evaluate", "save", "exchange", "finished",
 )  # fmt: skip
 """In the order of a step; `exchange` is where ranks compare notes, `finished` ends a run."""
+
+
+def is_timed(phase: str, activity: str) -> bool:
+    """Whether standing still here for `timeout_s` is a fault.
+
+    Only training steps are: opening data, compiling, scoring and saving take the time they need.
+    """
+    return phase == "train" and activity != "save"
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):

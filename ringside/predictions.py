@@ -6,7 +6,8 @@ float32, because float16 would move an AUC by some 4e-5. One file a run, of the 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ringside.rundir import RunDir, write_atomic
 from ringside.scores import Interval, Metric, Task, paired_bootstrap
@@ -17,13 +18,22 @@ if TYPE_CHECKING:
 
 
 class Predictions:
-    """Probabilities float32 [n, c] and targets uint8 [n, c] in the order of the split."""
+    """Probabilities float32 [n, c] and targets uint8 [n, c] in the order of the split.
+
+    `num_trained` has for every class the positives that were trained on; None: unknown.
+    """
 
     def __init__(
-        self, epoch: int, task: Task, probabilities: NDArray[np.float32], targets: NDArray[np.uint8]
+        self,
+        epoch: int,
+        task: Task,
+        probabilities: NDArray[np.float32],
+        targets: NDArray[np.uint8],
+        num_trained: Sequence[int] | None = None,
     ) -> None:
         self.epoch, self.task = epoch, task
         self.probabilities, self.targets = probabilities, targets
+        self.num_trained = num_trained
 
 
 def write_predictions(run: RunDir, predictions: Predictions) -> None:
@@ -31,13 +41,15 @@ def write_predictions(run: RunDir, predictions: Predictions) -> None:
     import numpy as np
 
     buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
-        epoch=predictions.epoch,
-        task=predictions.task,
-        probabilities=predictions.probabilities.astype(np.float32),
-        targets=predictions.targets.astype(np.uint8),
-    )
+    kept: dict[str, Any] = {
+        "epoch": predictions.epoch,
+        "task": predictions.task,
+        "probabilities": predictions.probabilities.astype(np.float32),
+        "targets": predictions.targets.astype(np.uint8),
+    }
+    if predictions.num_trained is not None:
+        kept["num_trained"] = np.array(predictions.num_trained, dtype=np.int64)
+    np.savez_compressed(buffer, **kept)
     write_atomic(run.predictions, buffer.getvalue())
 
 
@@ -50,7 +62,11 @@ def read_predictions(run: RunDir) -> Predictions | None:
     try:
         with np.load(run.predictions, allow_pickle=False) as file:
             return Predictions(
-                int(file["epoch"]), _task(str(file["task"])), file["probabilities"], file["targets"]
+                int(file["epoch"]),
+                _task(str(file["task"])),
+                file["probabilities"],
+                file["targets"],
+                file["num_trained"].tolist() if "num_trained" in file else None,
             )
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
@@ -60,6 +76,10 @@ def _task(text: str) -> Task:
     if text not in ("multi_label", "single_label"):
         raise ValueError(f"unknown task {text}")
     return "multi_label" if text == "multi_label" else "single_label"
+
+
+def _untrained(kept: Predictions) -> list[int]:
+    return [i for i, count in enumerate(kept.num_trained or ()) if not count]
 
 
 def score_differences(
@@ -72,11 +92,13 @@ def score_differences(
         return {}
     if not np.array_equal(first.targets, second.targets):
         return {}
+    if _untrained(first) != _untrained(second):  # their means are over other classes
+        return {}
     metrics: tuple[Metric, ...] = ("auc_macro", "f1_macro")
     return {
         metric: paired_bootstrap(
             first.probabilities, second.probabilities, first.targets,
-            metric=metric, task=first.task,
+            metric=metric, task=first.task, num_trained=first.num_trained,
         )
         for metric in metrics
     }  # fmt: skip

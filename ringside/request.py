@@ -6,33 +6,31 @@ every default, and the RunSpec tells for each value where it came from.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import msgspec
 
-from ringside import yaml_text
-from ringside.checkpoints import find_model
+from ringside.checkpoints import find_resumable, read_about
+from ringside.combinations import refuse_given_idle
 from ringside.data import parse_data
 from ringside.data.enough import refuse_too_few
-from ringside.errors import SpecError, nearest
+from ringside.errors import SpecError
 from ringside.hardware import Gpu, Hardware
-from ringside.models import check_model
+from ringside.models import check_model, refuse_unable
+from ringside.overrides import locate, with_overrides
 from ringside.presets import Library, Preset, PresetFile
 from ringside.rundir import RunDir, runs_root
 from ringside.spec import (
     AccelerateSettings,
     Device,
-    FsdpConfig,
     RunSpec,
     TrainingSettings,
     batch_parts,
     refuse_uneven,
 )
 from ringside.trackers import check_trackers
+from ringside.weights_file import find_weights
 
 BF16_SINCE = (8, 0)
-WEIGHT_SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".tar")
+THREADS_VARIABLE = "OMP_NUM_THREADS"
 DEFAULT_MICRO_BATCH: dict[str, int] = {"cpu": 64, "cuda": 128}
 MAX_BATCH = 2**20
 MAX_EPOCHS = 100_000  # as in RunSpec
@@ -65,15 +63,18 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 def resolve(request: RunRequest, hardware: Hardware, library: Library | None = None) -> RunSpec:
     """The RunSpec for this machine; else SpecError, PresetError or DataError in a sentence."""
     preset = (library or Library()).get(request.preset)
-    file = _with_overrides(preset, request.overrides)
+    file = with_overrides(preset, request.overrides)
+    changed = frozenset(".".join(locate(key)) for key in request.overrides)
+    _refuse_idle(preset, file, changed)
     check_trackers(file.training.trackers)
     device = _device(preset, file, hardware)
-    threads = 1
+    threads = _threads(file, device, hardware)
     devices, processes_from = _devices(request, file, hardware, threads)
     processes = 1 if file.training.parallelism == "data_parallel" else devices
     batch, batch_from = _global_batch(request, file.training, device, devices)
     data = parse_data(request.data, image_size=request.image_size, separator=request.separator)
-    sources = _sources(preset, request)
+    model = check_model(request.model or "resnet50")
+    sources = _sources(preset, request, changed)
     sources |= {"num_processes": processes_from, "global_batch": batch_from}
     sources["accelerate.num_processes"] = processes_from
     if data.separator:
@@ -85,7 +86,7 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         training=file.training,
         environment=file.environment,
         data=data,
-        model=check_model(request.model or "resnet50"),
+        model=model,
         epochs=_epochs(request.epochs) or 3,
         global_batch=batch,
         keeps_global_batch=request.keep_global_batch,
@@ -94,10 +95,11 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:devices]),
         threads_per_device=threads,
         seed=_seed(request),
-        weights=_weights(request.weights),
+        weights=_weights(request.weights, model),
         sources=sources,
         request_id=request.request_id,
     )
+    refuse_unable(spec)
     refuse_too_few(spec)
     return spec
 
@@ -107,20 +109,20 @@ def continue_run(
 ) -> RunSpec:
     """The spec of a run that goes on from the last checkpoint of `run`.
 
-    More epochs, or another number of processes at the same global batch, may be asked for.
+    More epochs, or another number of processes at the same global batch, may be asked for. Nothing
+    is left to do only when the last epoch has its scores too.
     """
     spec = run.read(run.spec, RunSpec)
     if spec is None:
         raise SpecError(f"{run.id} has no readable spec.json and cannot be resumed.")
-    folder = next((path for path in _checkpoints(run) if (path / "training.pt").exists()), None)
+    folder = find_resumable(run)
     if folder is None:
         raise SpecError(f"{run.id} has no checkpoint to resume from; start it anew.")
     total = _epochs(epochs) or spec.epochs
-    begins = msgspec.json.decode((folder / "about.json").read_bytes()).get("epoch", 1)
+    about = read_about(folder)
+    begins = about.unevaluated or about.epoch or 1
     if begins > total:
-        raise SpecError(
-            f"{run.name} has trained all of its {total} epochs; ask for more with --epochs."
-        )
+        raise SpecError(_nothing_left(run.name, begins - 1, spec.epochs))
     count = spec.num_devices
     if processes is not None and processes != count:
         request = RunRequest(preset=spec.preset, processes=processes)
@@ -138,20 +140,31 @@ def continue_run(
     )
 
 
-def _checkpoints(run: RunDir) -> list[Path]:
-    """The last one, and the one before if a crash came between two renames."""
-    return [run.checkpoints / "last", run.checkpoints / ".last.old"]
+def _nothing_left(name: str, done: int, planned: int) -> str:
+    if done < planned:
+        return f"{name} has trained {done} epochs already; ask for more than {done}."
+    return f"{name} has trained all of its {done} epochs; ask for more than {done} with --epochs."
 
 
-def parse_overrides(pairs: list[str]) -> dict[str, str]:
-    """`--set KEY=VALUE` options as a dict."""
-    overrides = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
-        overrides[key.strip()] = value.strip()
-    return overrides
+def _refuse_idle(preset: Preset, file: PresetFile, changed: frozenset[str]) -> None:
+    names = (
+        {key.removeprefix("training.") for key in keys if key.startswith("training.")}
+        for keys in (changed, preset.given)
+    )
+    refuse_given_idle(file.training, *names)
+
+
+def _threads(file: PresetFile, device: Device, hardware: Hardware) -> int:
+    """Threads of one device: on a CPU what the variable OMP_NUM_THREADS says, else 1."""
+    text = file.environment.get(THREADS_VARIABLE)
+    if device != "cpu" or text is None:
+        return 1
+    if not text.isdecimal() or not 1 <= int(text) <= hardware.num_cores:
+        raise SpecError(
+            f"environment.{THREADS_VARIABLE} must be a whole number from 1 to "
+            f"{hardware.num_cores}, the cores of this machine, not {text or 'empty'}."
+        )
+    return int(text)
 
 
 def _device(preset: Preset, file: PresetFile, hardware: Hardware) -> Device:
@@ -182,21 +195,8 @@ def _refuse_emulated_bf16(precision: str, gpus: tuple[Gpu, ...]) -> None:
             )
 
 
-def _weights(text: str | None) -> str | None:
-    """The absolute path of a file, or of a checkpoint folder that is given or a run's best."""
-    if text is None:
-        return None
-    path = Path(text).expanduser().absolute()
-    if path.is_file():
-        if path.suffix not in WEIGHT_SUFFIXES:
-            raise SpecError(
-                f"The weights {text} are neither a .safetensors nor a .pth file; convert them or "
-                "rename a file that torch.save wrote to .pth."
-            )
-        return str(path)
-    if path.suffix in WEIGHT_SUFFIXES:
-        raise SpecError(f"There is no file {text} to take weights from.")
-    return str(find_model(runs_root(), text, "best"))
+def _weights(text: str | None, model: str) -> str | None:
+    return None if text is None else str(find_weights(runs_root(), text, model))
 
 
 def _seed(request: RunRequest) -> int:
@@ -236,9 +236,12 @@ def _processes(
         count, source = (available if hardware.gpus else min(2, available)), "machine"
     if count > available:
         noun = "GPU" if hardware.gpus else "CPU core"
+        has = f"{available} {noun}{'s' if available > 1 else ''}"
+        if threads > 1 and not hardware.gpus:
+            has = f"{hardware.num_cores} CPU cores for {threads} threads a process"
         raise SpecError(
-            f"{count} processes were asked for, but this machine has {available} "
-            f"{noun}{'s' if available > 1 else ''}; choose at most {available}."
+            f"{count} processes were asked for, but this machine has {has}; choose at most "
+            f"{available}."
         )
     return count, source
 
@@ -273,46 +276,8 @@ def _at_least_one(name: str, value: int | None) -> int | None:
     return value
 
 
-def _with_overrides(preset: Preset, overrides: dict[str, str]) -> PresetFile:
-    """Apply `--set key=value`; keys are dotted, or the bare name of a training setting."""
-    if not overrides:
-        return preset.file
-    tree: dict[str, Any] = msgspec.to_builtins(preset.file)
-    for key, text in overrides.items():
-        part, name = _locate(key)
-        if part == "environment":
-            tree[part][name] = text
-        else:
-            value = yaml_text.load_text(text or '""', origin=f"--set {key}").value
-            place = tree[part]
-            if part == "accelerate" and name in FsdpConfig.__struct_fields__:
-                tree[part]["fsdp_config"] = place = place.get("fsdp_config") or {}
-            place[name] = value
-    return yaml_text.Document(tree, {}, "--set").convert(PresetFile)
-
-
-def _locate(key: str) -> tuple[str, str]:
-    part, _, name = key.rpartition(".")
-    parts = {"training": TrainingSettings, "accelerate": AccelerateSettings}
-    if (
-        part in ("", "accelerate", "accelerate.fsdp_config")
-        and name in FsdpConfig.__struct_fields__
-    ):
-        return "accelerate", name
-    if part == "environment":
-        return part, name
-    for candidate, kind in parts.items():
-        if part in ("", candidate) and name in kind.__struct_fields__:
-            if name == "num_processes":
-                raise SpecError("Use --processes to set the number of processes.")
-            return candidate, name
-    known = [*TrainingSettings.__struct_fields__, "mixed_precision"]
-    raise SpecError(f"--set {key}: there is no setting of this name. {nearest(name, known)}")
-
-
-def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
+def _sources(preset: Preset, request: RunRequest, changed: frozenset[str]) -> dict[str, str]:
     """For every value: flag, preset (written in the file), machine or default."""
-    changed = {".".join(_locate(key)) for key in request.overrides}
     table = {}
     for part, kind in (("accelerate", AccelerateSettings), ("training", TrainingSettings)):
         for name in kind.__struct_fields__:
@@ -323,4 +288,8 @@ def _sources(preset: Preset, request: RunRequest) -> dict[str, str]:
     for name in ("data", "model", "epochs", "seed", "image_size", "weights"):
         key = "data.image_size" if name == "image_size" else name
         table[key] = "default" if getattr(request, name) == getattr(defaults, name) else "flag"
-    return table | dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")
+    table |= dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")
+    threads = f"environment.{THREADS_VARIABLE}"
+    if threads in changed or threads in preset.given:
+        table["threads_per_device"] = "flag" if threads in changed else "preset"
+    return table

@@ -24,7 +24,10 @@ FINAL_STATES = frozenset({"completed", "stopped", "failed", "lost"})
 
 
 class EpochRow(msgspec.Struct, kw_only=True):
-    """One epoch; scores are None until it has been evaluated."""
+    """One epoch; scores are None until it has been evaluated.
+
+    `carried`: the run that this one continues trained it.
+    """
 
     epoch: int
     epoch_time_s: float
@@ -34,6 +37,7 @@ class EpochRow(msgspec.Struct, kw_only=True):
     data_ratio: float | None = None
     collectives_per_step: float | None = None
     skipped_steps: int | None = None
+    carried: bool = False
     val_loss: float | None = None
     auc_macro: float | None = None
     num_auc_classes: int | None = None
@@ -45,6 +49,7 @@ class EpochRow(msgspec.Struct, kw_only=True):
     f1_macro_tuned: float | None = None
     num_evaluated: int | None = None
     undefined_classes: tuple[str, ...] = ()
+    untrained_classes: tuple[str, ...] = ()
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -79,9 +84,14 @@ class RunRecord(msgspec.Struct, kw_only=True):
         return self.state in FINAL_STATES
 
     @property
+    def steady_epochs(self) -> list[EpochRow]:
+        """The epochs that this run trained itself, but for the first, which is warm-up."""
+        return [row for row in self.epochs if not row.carried][1:]
+
+    @property
     def steady_samples_per_s(self) -> float | None:
-        """Images per second without warm-up: all epochs but the first; None with only one."""
-        rows = self.epochs[1:]
+        """Images per second over the steady epochs; None without one."""
+        rows = self.steady_epochs
         seconds = sum(row.epoch_time_s for row in rows)
         return sum(row.num_samples for row in rows) / seconds if seconds else None
 
@@ -201,6 +211,7 @@ def _trained(record: RunRecord, event: Any) -> None:
             data_ratio=event.data_ratio,
             collectives_per_step=event.collectives_per_step,
             skipped_steps=event.skipped_steps,
+            carried=event.carried,
         )
     )
 
@@ -212,6 +223,7 @@ def _evaluated(record: RunRecord, event: Any) -> None:
     for name in (
         "val_loss", "auc_macro", "num_auc_classes", "f1_macro", "f1_micro", "map_macro",
         "accuracy", "hamming_loss", "f1_macro_tuned", "num_evaluated", "undefined_classes",
+        "untrained_classes",
     ):  # fmt: skip
         setattr(row, name, getattr(event, name))
 

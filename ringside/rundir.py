@@ -11,7 +11,7 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from ringside.spec import FORMAT
 
 T = TypeVar("T")
 
+DRAWS = 1000
 ID_PATTERN = re.compile(r"\d{8}-\d{6}-[a-z]+-[a-z]+(-\d+)?")
 
 _ADJECTIVES = (  # noqa: SIM905
@@ -128,11 +129,12 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def create_run_dir(root: Path) -> RunDir:
-    """Make a new, empty run directory with a name that nobody has."""
+    """Make a new, empty run directory; while any are free, its two words are no other run's."""
     try:
         root.mkdir(parents=True, exist_ok=True)
+        taken = {run.name for run in list_run_dirs(root)}
         for _ in range(100):
-            path = root / _new_id()
+            path = root / _new_id(taken)
             try:
                 path.mkdir()
             except FileExistsError:
@@ -149,10 +151,15 @@ def create_run_dir(root: Path) -> RunDir:
     raise RunDirError(f"No free name for a run in {root}.")
 
 
-def _new_id() -> str:
+def _new_id(taken: Collection[str]) -> str:
+    """Date, time and two words; only when nearly all pairs are taken, one that is."""
     words = random.SystemRandom()
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    return f"{stamp}-{words.choice(_ADJECTIVES)}-{words.choice(_ANIMALS)}"
+    for _ in range(DRAWS):
+        pair = f"{words.choice(_ADJECTIVES)}-{words.choice(_ANIMALS)}"
+        if pair not in taken:
+            break
+    return f"{stamp}-{pair}"
 
 
 def list_run_dirs(root: Path) -> list[RunDir]:
@@ -166,7 +173,7 @@ def list_run_dirs(root: Path) -> list[RunDir]:
 
 
 def find_run(root: Path, text: str) -> RunDir:
-    """The run with this id, or the only one whose id or two words contain `text`.
+    """The run with this id, or the only one of which a word, or several, begin with `text`.
 
     `last` is the newest. Raises RunDirError with the near names when none or several fit.
     """
@@ -174,7 +181,7 @@ def find_run(root: Path, text: str) -> RunDir:
     if text in ("last", "latest") and (whole := [run for run in runs if run.spec.exists()]):
         return whole[0]
     exact = [run for run in runs if text in (run.id, run.name)]
-    matches = exact or [run for run in runs if text and text in run.id]
+    matches = exact or [run for run in runs if text and f"-{text}" in f"-{run.id}"]
     if len(matches) == 1:
         return matches[0]
     if matches:

@@ -167,6 +167,13 @@ def batch_parts(training: TrainingSettings, num_devices: int) -> tuple[int, str]
     return num_devices, "GPU" if training.parallelism == "data_parallel" else "process"
 
 
+def counted_parts(parts: int, micro_steps: int = 1, part: str = "process") -> str:
+    """What a batch is split over, in words: `4 micro-batches`, `2 processes x 4 micro-steps`."""
+    plural = "es" if part.endswith(("s", "ch")) else "s"
+    words = f"{parts} {part}{plural if parts > 1 else ''}"
+    return words + (f" x {micro_steps} micro-steps" if micro_steps > 1 else "")
+
+
 def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "process") -> None:
     """SpecError with the two nearest legal values for a batch that cannot be split evenly.
 
@@ -177,9 +184,7 @@ def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "pro
         return
     lower = batch // whole * whole
     choices = f"{lower} or {lower + whole}" if lower else f"{whole}"
-    plural = "es" if part.endswith(("s", "ch")) else "s"
-    over = f"{parts} {part}{plural if parts > 1 else ''}"
-    over += f" x {micro_steps} micro-steps" if micro_steps > 1 else ""
+    over = counted_parts(parts, micro_steps, part)
     raise SpecError(f"A batch of {batch} cannot be split over {over}; choose {choices}.")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from ringside.checkpoints import About
 from ringside.run import RunDir, RunSpec
 from ringside.spec import AccelerateSettings, DataSpec, FsdpConfig, TrainingSettings
 
@@ -70,6 +71,23 @@ def make_spec() -> Callable[..., RunSpec]:
 
 
 @pytest.fixture
+def leave_checkpoint() -> Callable[..., Path]:
+    """What a resume looks at first: `leave_checkpoint(run, epoch=3)`, without any weights."""
+
+    def leave(run: RunDir, /, **fields: Any) -> Path:
+        folder = run.checkpoints / "last"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "training.pt").touch()
+        about = About(
+            model="resnet50", classes=("cat",), task="single_label", image_size=32, **fields
+        )
+        run.write(folder / "about.json", about)
+        return folder
+
+    return leave
+
+
+@pytest.fixture
 def write_run(root: Path) -> Callable[..., RunDir]:
     """A finished run as its files would be: epochs of `num_steps` steps that take `step_s` each.
 
@@ -79,7 +97,7 @@ def write_run(root: Path) -> Callable[..., RunDir]:
     def write(
         spec: RunSpec, run_id: str, *, step_s: float = 0.1, num_steps: int = 100, epochs: int = 3,
         state: str | None = "completed", device_name: str = "cpu", fingerprint: str = "abc",
-        auc_macro: float | None = 0.8,
+        auc_macro: float | None = 0.8, decoder: str | None = None,
     ) -> RunDir:  # fmt: skip
         run = RunDir(root / run_id)
         run.path.mkdir(parents=True)
@@ -90,6 +108,7 @@ def write_run(root: Path) -> Callable[..., RunDir]:
                 "kind": "run_started", "t": 1000.0, "num_train": images, "num_val": 50,
                 "num_classes": 10, "task": "multi_label", "data_fingerprint": fingerprint,
                 "data_title": "Emoji", "steps_per_epoch": num_steps, "learning_rate": 0.001,
+                "decoder": decoder,
                 "observed": {
                     "num_processes": spec.num_processes, "strategy": spec.strategy,
                     "mixed_precision": spec.accelerate.mixed_precision, "backend": "gloo",

@@ -7,20 +7,11 @@ from __future__ import annotations
 
 import math
 
-import msgspec
-
+from ringside.checkpoints import BestScore
 from ringside.errors import SetupError
 from ringside.events import Evaluated
 
 LOSS = "val_loss"
-
-
-class BestScore(msgspec.Struct, frozen=True, kw_only=True):
-    """The best value of a score and the epoch that reached it; kept in `about.json`."""
-
-    by: str
-    value: float
-    epoch: int
 
 
 class Best:

@@ -16,15 +16,24 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
-from ringside.checkpoints import ABOUT, THRESHOLDS, WEIGHTS, About, Thresholds
+from ringside.checkpoints import (
+    ABOUT,
+    CLASSES,
+    STATE,
+    THRESHOLDS,
+    WEIGHTS,
+    About,
+    Thresholds,
+    folders_of,
+)
 from ringside.data import write_classes
 from ringside.errors import RunDirError, SetupError
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 from training.control import Control
 from training.input.normalisation import normalisation_of
+from training.model import has_fixed_size
 from training.pipeline.state import whole_weights
-from training.resume import STATE_FILE
 
 SPARE_BYTES = 2**20  # names, class list and description
 
@@ -57,8 +66,8 @@ def save(
         save_file(tensors, fresh / WEIGHTS)
         (fresh / WEIGHTS).chmod(0o644)  # safetensors 0.8 lets nobody else read it
         if state is not None:
-            torch.save(state, fresh / STATE_FILE)
-        write_classes(fresh / "classes.json", tuple(about["classes"]))
+            torch.save(state, fresh / STATE)
+        write_classes(fresh / CLASSES, tuple(about["classes"]))
         run.write(fresh / THRESHOLDS, thresholds or Thresholds())
         run.write(fresh / ABOUT, {"format": 1, **about})
         _sync_folder(fresh)
@@ -118,12 +127,6 @@ def load_model(folder: Path, about: About) -> nn.Module:
     return model.eval()
 
 
-def has_fixed_size(model: str) -> bool:
-    """Whether timm builds this model for one image size; a convolutional one takes any."""
-    config = timm.get_pretrained_cfg(model)
-    return config is not None and bool(config.fixed_input_size)
-
-
 def _empty(run: RunDir, name: str) -> Path:
     """The name under which a folder is made; a half-made one of an earlier try is removed."""
     fresh: Path = run.checkpoints / f".{name}.new"
@@ -133,8 +136,7 @@ def _empty(run: RunDir, name: str) -> Path:
 
 def _replace(run: RunDir, name: str, fresh: Path) -> Path:
     """Rename into place, then prune the older one."""
-    target: Path = run.checkpoints / name
-    old = run.checkpoints / f".{name}.old"
+    target, old = folders_of(run, name)
     shutil.rmtree(old, ignore_errors=True)
     if target.exists():
         target.rename(old)

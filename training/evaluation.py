@@ -36,6 +36,7 @@ class Evaluator:
         rank, world = (engine.rank, engine.world) if engine.pipeline is None else (0, 1)
         mine = evaluation_batches(len(data.val), size, rank, world)
         self.batches = feed.evaluation(mine)
+        self.num_trained: list[int] = data.train.targets.sum(axis=0, dtype=np.int64).tolist()
         self.last: Predictions | None = None
         self.classes: EpochClasses | None = None
         self.num_rounds = len(evaluation_batches(len(data.val), size, 0, world))
@@ -105,8 +106,10 @@ class Evaluator:
         targets = self.data.val.targets
         task = self.data.task
         predicted = probabilities(logits, task).numpy()
-        scores = score(predicted, targets, self.data.classes, task)
-        self.last = Predictions(epoch, task, predicted, targets)
+        scores = score(
+            predicted, targets, self.data.classes, task, num_trained=self.num_trained
+        )
+        self.last = Predictions(epoch, task, predicted, targets, self.num_trained)
         self.classes = EpochClasses(
             epoch=epoch,
             task=task,
@@ -124,6 +127,7 @@ class Evaluator:
             num_auc_classes=scores.num_auc_classes,
             num_classes=len(self.data.classes),
             undefined_classes=tuple(scores.undefined_classes),
+            untrained_classes=tuple(scores.untrained_classes),
             f1_macro=scores.f1_macro,
             f1_micro=scores.f1_micro,
             map_macro=scores.map_macro,

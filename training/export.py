@@ -21,6 +21,7 @@ from torch import nn
 
 from ringside.checkpoints import (
     ABOUT,
+    CLASSES,
     THRESHOLDS,
     WEIGHTS,
     About,
@@ -83,7 +84,7 @@ def _write(fresh: Path, folder: Path, about: About, model: nn.Module, kind: str)
     origin = msgspec.json.decode((folder / ABOUT).read_bytes())
     files.write(fresh / ABOUT, {**origin, "mean": about.mean, "std": about.std})
     files.write(fresh / THRESHOLDS, read_thresholds(folder))
-    write_classes(fresh / "classes.json", about.classes)
+    write_classes(fresh / CLASSES, about.classes)
     (fresh / "README.md").write_text(guide(about, kind), encoding="utf-8")
     example = torch.randn(2, 3, about.image_size, about.image_size)
     program = _PROGRAM[kind](model, example, fresh / PROGRAMS[kind])

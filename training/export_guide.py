@@ -6,7 +6,7 @@ The code uses no Ringside; a test runs it as it stands.
 from __future__ import annotations
 
 from ringside.checkpoints import About
-from training.checkpoint import has_fixed_size
+from training.model import has_fixed_size
 
 _HEAD = """\
 # {model}, {num_classes} classes
@@ -46,8 +46,22 @@ model.load_state_dict(load_file(folder / "model.safetensors"))
 model.eval()
 
 
+def upright_rgb(image, path):
+    image = ImageOps.exif_transpose(image)
+    if image.mode == "F" or image.mode.startswith("I"):  # grey of more than 8 bits
+        top = 1.0 if image.mode == "F" else 65535.0
+        grey = np.asarray(image, dtype=np.float64)
+        if not (grey.min() >= 0 and grey.max() <= top):
+            raise ValueError(f"{{path}}: grey values beyond 0 to {{top:g}}")
+        image = Image.fromarray(np.rint(grey * (255 / top)).astype(np.uint8))
+    elif image.has_transparency_data:
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    return image.convert("RGB")
+
+
 def prepare(path):
-    image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")
+    image = upright_rgb(Image.open(path), path)
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
     square = image.crop((left, top, left + side, top + side))

@@ -1,7 +1,7 @@
 """How a rank comes to its RunSpec and run directory: from the supervisor, or in a plain launch.
 
 `--run-dir` is what Ringside passes. Without it the flags name a preset, rank 0 makes the run
-directory, and the others are told its path once they have joined.
+directory, and the others are told its path and its spec once they have joined.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.plan import observed_plan
 from ringside.launch.verdict import judge
+from ringside.overrides import parse_overrides
 from ringside.records import FinalState, write_exit, write_owner
-from ringside.request import RunRequest, parse_overrides, resolve
+from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir, check_format, create_run_dir, runs_root, write_atomic
 from ringside.spec import RunSpec
+from training.agreement import other_request
 from training.control import Control
 
 
@@ -107,12 +109,16 @@ def _refuse_other_file(spec: RunSpec) -> None:
 
 
 class PlainRun:
-    """A run that the user launched: rank 0 makes the directory and keeps its identity and exit."""
+    """A run that the user launched: rank 0 makes the directory and keeps its identity and exit.
+
+    `spec` is rank 0's: each rank has made its own, and they must be alike.
+    """
 
     def __init__(self, spec: RunSpec, hardware: Hardware, control: Control) -> None:
         self.rank = control.rank
-        outcome = _create(spec, hardware) if control.rank == 0 else None
-        outcome = control.share(outcome)
+        specs = control.collect(spec)
+        outcome = None if specs is None else other_request(specs) or _create(spec, hardware)
+        outcome, self.spec = control.share((outcome, spec))
         if isinstance(outcome, RingsideError):
             raise outcome
         self.run = RunDir(Path(outcome))

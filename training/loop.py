@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ringside.events import EpochTrained, StopAgreed
+from ringside.events import EpochTrained, PhaseStarted, StopAgreed
 from training.control import Control
 from training.input import AnyBatches
 from training.loss_watch import LossWatch
@@ -44,6 +44,8 @@ class Trainer:
         self.epoch = 1
         self.step_in_epoch = 0
         self.save_now: Callable[[Progress], None] = lambda _progress: None
+        self.compiles = self.spec.training.compile
+        self._save_waits = False
 
     @property
     def progress(self) -> Progress:
@@ -67,7 +69,7 @@ class Trainer:
     def train_epoch(self, epoch: int, first_step: int = 0) -> EpochTrained | None:
         """One epoch, or the rest of one from `first_step`; None when a stop was agreed on the way.
 
-        All ranks leave at the same step.
+        All ranks leave at the same step. A stop at the last step leaves the epoch whole.
         """
         self.order.epoch, self.order.first_step = epoch, first_step
         self.control.restart()
@@ -79,16 +81,35 @@ class Trainer:
             self.step += 1
             self.step_in_epoch += 1
             self.windows.count()
-            if self._save_is_due():
-                self._save_off_the_clock()
+            if self.compiles:
+                self._end_compiling()
             if self.control.due():
                 self.windows.close(epoch, self.step, self.learning_rate)
-                if self.control.take("checkpoint"):
-                    self._save_off_the_clock()
-                if self.control.take("stop"):
-                    self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
-                    return None
+                self._save_waits |= self.control.take("checkpoint")
+            self._save_waits |= self._is_save_step()
+            if not self._can_leave_off():
+                continue
+            if self._save_waits:
+                self._save_off_the_clock()
+            if self.control.take("stop"):
+                self.writer.write(StopAgreed(request="stop", epoch=epoch, step=self.step))
+                return None
         return self._end_epoch()
+
+    def _end_compiling(self) -> None:
+        """The compiler ran in the first step of this process; what follows is training."""
+        self.compiles = False
+        self.mark.begin("train", self.epoch)
+        self.writer.write(PhaseStarted(phase="train", epoch=self.epoch))
+
+    def _can_leave_off(self) -> bool:
+        """Whether training could go on exactly from here, and the epoch is not over anyway.
+
+        Ranks that train alone are alike only after an averaging; saves and stops wait for it.
+        """
+        averager = self.engine.averager
+        alike = averager is None or averager.is_due(self.step)
+        return alike and self.step_in_epoch < self.order.steps_per_epoch
 
     def _optimizer_step(self, stream: Any) -> None:
         """k micro-steps; only the last one lets the gradients be reduced."""
@@ -109,21 +130,21 @@ class Trainer:
         self.engine.optimizer.step()
         self.engine.optimizer.zero_grad()
         if self.engine.averager is not None:
-            self.engine.averager.step()
+            self.engine.averager.step(self.step + 1)
         self.engine.follow_weights(self.step + 1)
         self.skipped.step()
         self.collectives.step()
         self.timer.end("optimizer")
         self.timer.step()
 
-    def _save_is_due(self) -> bool:
-        """Every so many steps, as the preset says; the end of an epoch has its own."""
+    def _is_save_step(self) -> bool:
+        """Every so many steps, as the preset says."""
         every = self.spec.training.save_every_steps
-        ends = self.step_in_epoch == self.order.steps_per_epoch
-        return every is not None and self.step % every == 0 and not ends
+        return every is not None and self.step % every == 0
 
     def _save_off_the_clock(self) -> None:
         """A checkpoint between steps; its time is neither the epoch's nor the next window's."""
+        self._save_waits = False
         self.mark.enter("save")
         self.engine.synchronize()  # What the device still trains belongs to the epoch.
         begin = time.perf_counter()
@@ -190,6 +211,7 @@ class Trainer:
 
     def _begin_epoch(self, epoch: int, first_step: int) -> None:
         self.epoch, self.step_in_epoch, self._first_step = epoch, first_step, first_step
+        self._save_waits = False
         self.collectives.begin()
         self.skipped.begin()
         self.windows.begin_epoch()

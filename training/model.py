@@ -21,9 +21,7 @@ def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
     """
     torch.manual_seed(spec.seed)
     arguments: dict[str, object] = {"num_classes": num_classes}
-    config = timm.get_pretrained_cfg(spec.model)
-    if config is not None and config.fixed_input_size:
-        # A vision transformer is built for one size; a convolutional model takes any.
+    if has_fixed_size(spec.model):
         arguments["img_size"] = spec.data.image_size
     # A resumed run has its checkpoint's weights, and need not ask the hub again.
     pretrained = spec.training.pretrained and spec.resume_from is None
@@ -43,6 +41,13 @@ def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
     if spec.channels_last:
         model = model.to(memory_format=torch.channels_last)
     return model
+
+
+def has_fixed_size(model: str) -> bool:
+    """Whether timm builds this model (a vision transformer, say) for one image size; a
+    convolutional one takes any."""
+    config = timm.get_pretrained_cfg(model)
+    return config is not None and bool(config.fixed_input_size)
 
 
 def _synchronised(model: nn.Module, name: str) -> nn.Module:

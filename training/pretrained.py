@@ -12,13 +12,16 @@ from safetensors import SafetensorError
 from timm.models import load_state_dict
 from torch import nn
 
-from ringside.checkpoints import WEIGHTS
+from ringside.checkpoints import CLASSES, WEIGHTS
 from ringside.data import read_classes
 from ringside.errors import RingsideError, SetupError
+from ringside.weights_file import fault_of
 from training.freezing import classifier_of
 
 NUM_NAMED = 3
-CLASSES = "classes.json"
+READ_ERRORS = (
+    pickle.UnpicklingError, OSError, RuntimeError, SafetensorError, EOFError, ValueError,
+)  # fmt: skip
 
 
 def start_from(model: nn.Module, source: Path, classes: tuple[str, ...]) -> str | None:
@@ -46,16 +49,16 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     Of timm's training checkpoints the averaged weights are taken where there are any. The prefixes
     of DDP and torch.compile are dropped, in whatever order they were wrapped.
     """
+    if not path.is_file():
+        raise SetupError(f"The weights {path} are not there (any more).")
+    if fault := fault_of(path):
+        raise _unreadable(path, fault)
     try:
         # timm keeps its command line, a Namespace of plain values, beside the weights.
         with torch.serialization.safe_globals([argparse.Namespace]):
             found = load_state_dict(str(path), use_ema=True, device="cpu", weights_only=True)
-    except FileNotFoundError:
-        raise SetupError(f"The weights {path} are not there (any more).") from None
-    except pickle.UnpicklingError:
-        raise _unreadable(path, "it holds more than tensors, and code is not run") from None
-    except (OSError, RuntimeError, SafetensorError, EOFError, ValueError) as error:
-        raise _unreadable(path, str(error).strip().partition("\n")[0].rstrip(".")) from None
+    except READ_ERRORS as error:
+        raise _unreadable(path, _reason(error)) from None
     except AttributeError:
         raise _unreadable(path, "it holds no dictionary of tensors") from None
     weights = {_bare(name): value for name, value in found.items()}
@@ -64,6 +67,14 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             path, "it has no weights at the top, nor under state_dict, model or state_dict_ema"
         )
     return weights
+
+
+def _reason(error: Exception) -> str:
+    """Half a sentence; torch's advice to switch its own safety off is not passed on."""
+    text = str(error).strip().partition("\n")[0].rstrip(".")
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in text:
+        return "it holds more than tensors, and code is not run"
+    return text or type(error).__name__
 
 
 def _bare(name: str) -> str:

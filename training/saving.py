@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ringside.checkpoints import ABOUT, WEIGHTS, Thresholds, read_about, read_thresholds
+from ringside.checkpoints import WEIGHTS, Thresholds, read_about, read_thresholds
 from ringside.class_scores import (
     ClassTables,
     EpochClasses,
@@ -20,7 +20,7 @@ from ringside.events import CheckpointSaved, Evaluated, Warned
 from ringside.predictions import Predictions, write_predictions
 from ringside.rundir import RunDir
 from training import checkpoint
-from training.best import LOSS, Best, BestScore
+from training.best import LOSS, Best
 from training.control import Control
 from training.engine import Engine
 from training.resume import Progress, request_of, training_state
@@ -63,19 +63,20 @@ class Saver:
 
     def take_up(self, folder: Path) -> None:
         """Go on from a checkpoint: its best so far is this run's, on disk too."""
-        about = msgspec.json.decode((folder / ABOUT).read_bytes())
-        before = about.get("best")
-        if before is None or before["by"] not in (self.best.by, LOSS):
+        before = read_about(folder).best
+        if before is None or before.by not in (self.best.by, LOSS):
             return
-        self.best.so_far = msgspec.convert(before, BestScore)
+        self.best.so_far = before
         if self.engine.rank == 0:
             self.thresholds = read_thresholds(folder)
             self._adopt_best(folder.parent / "best")
 
     def now(self, progress: Progress) -> None:
-        """A checkpoint in the middle of an epoch, with weights and statistics of all ranks."""
-        if self.engine.averager is not None:
-            self.engine.averager.average()
+        """A checkpoint outside of an epoch's end, with the statistics of all ranks.
+
+        Ranks that train alone call after an averaging: one for the checkpoint's sake would change
+        the training.
+        """
         self.engine.average_statistics()
         self._save(["last"], progress, None)
 
@@ -88,6 +89,8 @@ class Saver:
         about = checkpoint.describe(
             spec, data.classes, data.task, epoch=progress.epoch, step=progress.step,
             run=self.run.id, preset=spec.preset, request=request_of(spec),
+            data_fingerprint=data.fingerprint,
+            unevaluated=progress.unevaluated and progress.unevaluated.epoch,
             scores=scores and msgspec.to_builtins(scores),
             best=self.best.so_far and msgspec.to_builtins(self.best.so_far),
         )  # fmt: skip

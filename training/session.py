@@ -7,22 +7,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from torch import nn
 
+from ringside.checkpoints import About, read_about
 from ringside.data import ImageData, open_data, write_classes
 from ringside.errors import SetupError
-from ringside.events import (
-    Evaluated,
-    PhaseStarted,
-    RunFinished,
-    RunStarted,
-    StopAgreed,
-    Warned,
-)
+from ringside.events import PhaseStarted, RunFinished, RunStarted, Warned
 from ringside.records import FinalState
 from ringside.rundir import RunDir
+from training.agreement import require_same_data
 from training.control import Control
 from training.engine import Engine
+from training.epochs import Epochs
 from training.evaluation import Evaluator
 from training.input import Feed
 from training.loop import Trainer
@@ -31,7 +28,7 @@ from training.model import make_model, make_optimizer
 from training.observation import check
 from training.order import TrainingOrder
 from training.pretrained import start_from
-from training.resume import Progress, differences, restore
+from training.resume import Progress, differences, refuse_other_data, restore
 from training.saving import Saver
 from training.trackers import make_writer
 
@@ -64,16 +61,19 @@ class Session:
             self.writer.close()  # Trackers send what they still hold.
 
     def _run(self) -> FinalState:
-        self._phase("data")
+        self.phase("data")
         data = open_data(self.spec.data, skip=frozenset(self.spec.data.skip))
-        self._phase("setup")
+        require_same_data(self.control, data.fingerprint)
+        about = self._checkpoint(data)
+        self.phase("setup")
         trainer, evaluator = self._build(data)
         saver = Saver(self.engine, self.run_dir, self.control, self.writer, data)
         trainer.save_now = saver.now
-        reason = self._epochs(trainer, evaluator, saver)
+        start = self._resume(trainer, saver, about, data) if about else Progress(epoch=1)
+        reason = Epochs(self, trainer, evaluator, saver).run(start)
         total = time.perf_counter() - self.begin
         self.writer.write(RunFinished(reason=reason, total_time_s=total))
-        self._say(f"{reason} after {total:.1f} s")
+        self.say(f"{reason} after {total:.1f} s")
         return reason
 
     def _build(self, data: ImageData) -> tuple[Trainer, Evaluator]:
@@ -101,7 +101,7 @@ class Session:
             note = start_from(model, Path(self.spec.weights), classes)
             if note is not None:
                 self.writer.write(Warned(code="weights", message=note))
-                self._say(note)
+                self.say(note)
         return model
 
     def _refuse_idle_power_sgd(self, order: TrainingOrder) -> None:
@@ -141,87 +141,32 @@ class Session:
         for note in data.notes:
             self.writer.write(Warned(code="data", message=note))
 
-    def _epochs(self, trainer: Trainer, evaluator: Evaluator, saver: Saver) -> FinalState:
-        start = self._resume(trainer, saver)
-        for epoch in range(start.epoch, self.spec.epochs + 1):
-            self._phase("train", epoch)
-            first = start.step_in_epoch if epoch == start.epoch else 0
-            trained = trainer.train_epoch(epoch, first)
-            if trained is None:
-                saver.now(trainer.progress)
-                return "stopped"
-            self.writer.write(trained)
-            self._say(
-                f"epoch {epoch} of {self.spec.epochs}: {trained.epoch_time_s:.1f} s, "
-                f"{trained.samples_per_s:,.0f} images/s, loss {trained.train_loss:.4f}"
-            )
-            if not self._evaluate_and_save(trainer, evaluator, saver):
-                return "stopped"
-            if self._has_stalled(saver, epoch):
-                break
-            if self._stop_after(epoch, trainer.step):
-                return "stopped"
-        return "completed"
-
-    def _has_stalled(self, saver: Saver, epoch: int) -> bool:
-        """Whether early stopping ends the run here; every rank has the same scores."""
-        reason = saver.best.why_stop(epoch, self.spec.training.early_stop_epochs)
-        if reason is None or epoch == self.spec.epochs:
-            return False
-        self.writer.write(Warned(code="early-stop", message=reason))
-        self._say(reason)
-        return True
-
-    def _resume(self, trainer: Trainer, saver: Saver) -> Progress:
-        """Where to begin: the first epoch, or where the named checkpoint stood."""
+    def _checkpoint(self, data: ImageData) -> About | None:
+        """The description of the checkpoint to go on from, which must fit the opened data."""
         if self.spec.resume_from is None:
-            return Progress(epoch=1)
+            return None
         folder = Path(self.spec.resume_from)
-        for difference in differences(self.spec, folder):
+        about = read_about(folder)
+        refuse_other_data(about, data, folder)
+        return about
+
+    def _resume(self, trainer: Trainer, saver: Saver, about: About, data: ImageData) -> Progress:
+        """Take up the named checkpoint; returns where it stood."""
+        folder = Path(str(self.spec.resume_from))
+        for difference in differences(about, self.spec, data):
             self.writer.write(Warned(code="resume", message=f"Not as before: {difference}."))
-        progress = trainer.take_up(restore(self.engine, folder))
+        saved = restore(self.engine, folder)
+        progress = trainer.take_up(saved)
         saver.take_up(folder)
-        self._say(f"resumed at step {progress.step} of epoch {progress.epoch}")
-        return progress
+        self.say(f"resumed at step {progress.step} of epoch {progress.epoch}")
+        return msgspec.structs.replace(progress, unevaluated=saved.unevaluated)
 
-    def _evaluate_and_save(self, trainer: Trainer, evaluator: Evaluator, saver: Saver) -> bool:
-        epoch = trainer.epoch
-        self._phase("evaluate", epoch)
-        scores = evaluator.evaluate(epoch)
-        if scores is None:
-            self.writer.write(StopAgreed(request="stop", epoch=epoch, step=trainer.step))
-            saver.now(trainer.progress)
-            return False
-        # The files come first: who reads the event finds them.
-        is_best = saver.keep(scores, evaluator.last, evaluator.classes)
-        self.writer.write(scores)
-        self._say_scores(scores)
-        self._phase("save", epoch)
-        saver.epoch_end(trainer.progress, scores, is_best=is_best)
-        return True
-
-    def _stop_after(self, epoch: int, step: int) -> bool:
-        """Between epochs all requests count; an exchange makes the ranks agree."""
-        self.control.exchange()
-        self.control.take("checkpoint")  # This epoch's was written a moment ago.
-        for request in ("stop", "stop-after-epoch"):
-            if self.control.take(request) and epoch < self.spec.epochs:
-                self.writer.write(StopAgreed(request=request, epoch=epoch, step=step))
-                return True
-        return False
-
-    def _phase(self, phase: str, epoch: int | None = None) -> None:
+    def phase(self, phase: str, epoch: int | None = None) -> None:
+        """A phase begins, for readers of marks and of events."""
         self.control.mark.begin(phase, epoch or 0)
         self.writer.write(PhaseStarted(phase=phase, epoch=epoch))
 
-    def _say_scores(self, scores: Evaluated) -> None:
-        auc = "-" if scores.auc_macro is None else f"{scores.auc_macro:.4f}"
-        f1 = "-" if scores.f1_macro is None else f"{scores.f1_macro:.4f}"
-        self._say(
-            f"evaluated {scores.num_evaluated} samples once each on {self.engine.world} ranks: "
-            f"macro AUC {auc}, macro F1 {f1}"
-        )
-
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """A line on the console, once for all ranks."""
         if self.engine.rank == 0:
             print(f"[rank 0] {text}", flush=True)

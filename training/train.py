@@ -44,7 +44,7 @@ def main(argv: list[str] | None = None) -> int:
         control = Control(engine.rank, engine.world, spec.training.timeout_s)
         if run is None:
             plain = PlainRun(spec, hardware, control)
-            run = plain.run
+            run, engine.spec = plain.run, plain.spec
         watchdog = _follow(control, run, plain, spec.training.timeout_s)
         reason = Session(engine, run, control).run()
         control.mark.enter("finished")

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from ringside.marks import is_timed
 from training.progress_mark import ProgressMark
 
 SHARE_OF_TIMEOUT = 0.8
@@ -61,7 +62,8 @@ class StackFile:
 class Watchdog:
     """Keeps the stack file, and calls `give_up` when a training step stands still too long.
 
-    Only training steps count: opening data, compiling and scoring may take their time.
+    Only training steps count: opening data, compiling, scoring and saving may take their time. (A
+    rank that waits for another one in a collective is ended by that collective's own timeout.)
     """
 
     def __init__(
@@ -88,7 +90,8 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._over.wait(POLL_S):
             still_s = self._mark.still_s
-            if self._mark.phase == "train" and still_s > self._limit_s:
+            timed = is_timed(self._mark.phase, self._mark.activity)
+            if timed and still_s > self._limit_s:
                 self._give_up(self._no_progress(still_s))
                 return
 

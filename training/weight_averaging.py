@@ -19,17 +19,22 @@ class WeightAverager:
         self.world, self.every = world, every
         trained = [p.data for p in model.parameters() if p.requires_grad]
         self.tensors = trained + running_statistics(model)
-        self._steps = 0
 
     @property
     def bytes_per_step(self) -> int:
         """Bytes that a rank hands to averaging, per optimizer step on average."""
         return sum(t.numel() * t.element_size() for t in self.tensors) // self.every
 
-    def step(self) -> None:
-        """Count an optimizer step and average when it is time."""
-        self._steps += 1
-        if self._steps % self.every == 0:
+    def is_due(self, step: int) -> bool:
+        """Whether weights are averaged after optimizer step `step`, from 1 over all epochs.
+
+        Counted so, a resumed run averages where the uninterrupted one does.
+        """
+        return step % self.every == 0
+
+    def step(self, step: int) -> None:
+        """Average when it is time after optimizer step `step`."""
+        if self.is_due(step):
             self.average()
 
     @torch.no_grad()

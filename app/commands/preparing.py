@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from ringside.data import check_data, parse_data
 from ringside.data.notes import counted
 from ringside.data.pixels import PictureError
 from ringside.data.prepare.files import Recipe
-from ringside.data.prepare.planning import Plan, megabytes, plan_preparation
+from ringside.data.prepare.planning import Plan, file_stats, megabytes, plan_preparation
 from ringside.data.prepare.writing import prepare
 from ringside.errors import DataError
 from ringside.spec import DataSpec
@@ -67,7 +68,8 @@ def run(request: Request) -> int:
 
 def _make(plan: Plan, workers: int | None, progress: Progress) -> None:
     try:
-        prepare(plan, workers=workers, progress=progress)
+        with _said_at_once():
+            prepare(plan, workers=workers, progress=progress)
     except PictureError as error:
         raise DataError(
             f"{error} Or leave bad files out with --skip-bad; what is made already is kept."
@@ -75,6 +77,21 @@ def _make(plan: Plan, workers: int | None, progress: Progress) -> None:
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
         raise
+
+
+@contextmanager
+def _said_at_once() -> Iterator[None]:
+    """Ctrl+C is answered before the pictures under way are finished."""
+
+    def stop(*_: object) -> None:
+        print("stopping; what is made is kept", file=sys.stderr, flush=True)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _without_bad(spec: DataSpec, workers: int | None) -> DataSpec:
@@ -103,7 +120,7 @@ def _agrees() -> bool:
 
 
 def _report(plan: Plan, taken_s: float, as_json: bool) -> None:
-    size_bytes = sum(p.stat().st_size for p in plan.folder.rglob("*") if p.is_file())
+    size_bytes = sum(stat.st_size for stat in file_stats(plan.folder))
     marker = plan.marker
     if as_json:
         found = {

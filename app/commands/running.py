@@ -5,12 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from ringside.errors import RunDirError
+from ringside.events import Evaluated, Event, PhaseStarted, RunStarted, Warned, decode_lines
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
-from ringside.run import EpochRow, RunReader, RunRecord, fold_run, require_spec, running_beside
-from ringside.rundir import RunDir, find_run, runs_root
+from ringside.run import (
+    EpochRow,
+    RunReader,
+    RunRecord,
+    fold_events,
+    fold_run,
+    require_spec,
+    running_beside,
+)
+from ringside.rundir import RunDir, find_run, read_new_lines, runs_root
 from ringside.sentences import beside_note, plan_notes, plan_sentence
 from ringside.spec import RunSpec
 
@@ -19,8 +29,6 @@ POLL_S = 0.5
 
 def show_plan(request: RunRequest) -> None:
     """Print what would run, without touching the disk."""
-    from pathlib import Path
-
     from ringside import presets, yaml_text
     from ringside.launch.plan import make_plan, quoted_command
 
@@ -28,6 +36,9 @@ def show_plan(request: RunRequest) -> None:
     print_plan(spec)
     for key, source in spec.sources.items():
         print(f"  {key} = {_value(spec, key)}  ({source})")
+    for name, value in spec.environment.items():
+        key = f"environment.{name}"
+        print(f"  {key} = {value}  ({'flag' if key in request.overrides else 'preset'})")
     print("\n# accelerate.yaml")
     print(yaml_text.dump(presets.accelerate_config(spec.accelerate, spec.num_processes)))
     print(quoted_command(make_plan(spec, RunDir(Path("RUN")))))
@@ -65,9 +76,14 @@ def without_bad_files(spec: RunSpec) -> RunSpec:
 
 def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:
     """Continue a run from its last checkpoint; 0, or with `follow` 1 when it failed."""
+    from ringside.launch.reconcile import orphan_sentence, reconcile
+
     run, hardware = find_run(runs_root(), run_id), read_hardware()
     if not fold_run(run).final:
         raise RunDirError(f"{run.name} is not over yet; stop it first.")
+    if sentence := orphan_sentence(run):
+        raise RunDirError(sentence)
+    reconcile(run)
     spec = continue_run(run, hardware, epochs=epochs, processes=processes)
     return start_spec(spec, hardware, follow=follow)
 
@@ -108,68 +124,91 @@ def follow_run(run: RunDir) -> int:
 
 
 def lines_of(run: RunDir) -> Iterator[str]:
-    """Lines about a run until it ends."""
+    """Lines about a run until it ends, in the order of its events however late one looks."""
     reader = RunReader(run)
-    phase: tuple[str | None, int | None] = (None, None)
-    shown = 0
+    told = RunRecord(id=run.id, name=run.name, path=str(run.path))
+    offset = num_epochs = 0
     while True:
         reader.poll()
-        record = reader.record
-        if record.phase and (record.phase, record.epoch) != phase and record.phase != "save":
-            phase = (record.phase, record.epoch)
-            if record.phase in ("data", "setup"):
-                yield f"{record.phase} ..."
-        complete = [row for row in record.epochs if row.num_evaluated is not None or record.final]
-        for row in complete[shown:]:
-            yield epoch_line(row, record)
-        shown = len(complete)
-        if record.final:
-            yield ending(record)
+        told.spec = reader.record.spec
+        data, offset = read_new_lines(run.events, offset)
+        for event in decode_lines(data):
+            fold_events(told, [event])
+            yield from _lines_of_event(event, told)
+            if isinstance(event, Evaluated):
+                num_epochs = len(told.epochs)
+        if reader.record.final:
+            yield from (epoch_line(row, told) for row in told.epochs[num_epochs:])
+            yield ending(reader.record)
             return
         time.sleep(POLL_S)
+
+
+def _lines_of_event(event: Event, told: RunRecord) -> Iterator[str]:
+    """What a person wants to read of one event; `told` is the record up to it."""
+    from app.views.counts import left_out_lines
+    from ringside.words import say
+
+    if isinstance(event, PhaseStarted) and event.phase in ("data", "setup", "compile"):
+        yield f"{say(f'phase.{event.phase}')} ..."
+    elif isinstance(event, RunStarted):
+        yield from (f"note: {line}" for line in left_out_lines(told))
+    elif isinstance(event, Warned):
+        yield f"note: {event.message}"
+    elif isinstance(event, Evaluated):
+        yield from (epoch_line(row, told) for row in told.epochs if row.epoch == event.epoch)
 
 
 def epoch_line(row: EpochRow, record: RunRecord) -> str:
     """One epoch in one line."""
     from app.commands.tables import number, seconds
+    from app.views.counts import over_classes
 
     total = record.spec.epochs if record.spec else "?"
+    over = over_classes(row)
     return (
         f"epoch {row.epoch} of {total}  {seconds(row.epoch_time_s)}"
         f"  {row.samples_per_s:,.0f} images/s"
         f"  loss {number(row.train_loss, '.4f')}  AUC {number(row.auc_macro)}"
+        f"{over and f' {over}'}"
         f"  F1 {number(row.f1_macro)}"
     )
 
 
 def ending(record: RunRecord) -> str:
-    """How a run ended."""
+    """How a run ended; a reason that begins with the state says it alone."""
     from app.views.ending import failure_lines
+    from ringside.launch.reconcile import orphan_sentence
+    from ringside.words import say
 
     if record.exit is not None:
-        return "\n".join((f"{record.state}: {record.exit.reason}", *failure_lines(record)))
+        reason = record.exit.reason
+        repeated = reason.lower().startswith(record.state)
+        first = reason if repeated else f"{record.state}: {reason}"
+        return "\n".join((first, *failure_lines(record)))
     if record.failure is not None:
         return f"{record.state}: rank {record.failure.rank}: {record.failure.sentence}"
-    return record.state
+    return f"{record.state}: {orphan_sentence(RunDir(Path(record.path))) or say('run.owner_gone')}"
 
 
 def stop(run_id: str, *, after_epoch: bool) -> int:
-    """Stop a run; waits until nothing of it is left."""
+    """Stop a run; waits until nothing of it is left, also of one whose supervisor is gone."""
+    from ringside.identity import run_processes
     from ringside.launch.stop import stop_run
 
     run = find_run(runs_root(), run_id)
     record = fold_run(run)
     require_spec(record)
-    if record.final:
+    if record.exit is not None:
         print(f"{run.name} has ended already: {record.state}.")
         return 0
-    if after_epoch:
+    if after_epoch and not record.final:
         run.request("stop-after-epoch")
         print(f"{run.name} will stop after this epoch.")
         return 0
     ended = stop_run(run, timeout_s=90)
     print(f"{run.name}: {ended.reason if ended else 'still stopping; ask `ringside show`.'}")
-    return 0 if ended else 1
+    return 0 if ended and not run_processes(run.id) else 1
 
 
 def _value(spec: RunSpec, key: str) -> object:

@@ -14,6 +14,7 @@ from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.compare import Comparison, SpeedUp, speedup_of
+from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
 from ringside.scores import Interval
@@ -45,6 +46,8 @@ def print_record(root: Path, record: RunRecord) -> None:
     """One run: state, plan, epochs, speed-up, failure."""
     console = _console()
     console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
+    if record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
+        console.print(sentence, soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
     if record.epochs:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.views import figures
 from app.views.counts import label_scores
-from ringside.class_scores import EpochClasses, read_class_scores, undefined_names
+from ringside.class_scores import EpochClasses, read_class_scores, undefined_names, untrained_names
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
 from ringside.words import say
@@ -56,8 +56,10 @@ def table_title(kind: str, scored: EpochClasses) -> str:
 
 def table_notes(scored: EpochClasses) -> tuple[str, ...]:
     """Which classes were left out, and what tuned thresholds are worth."""
-    names = undefined_names(scored)
-    notes = [say("classes.undefined", names=", ".join(names))] if names else []
+    left_out = {"untrained": untrained_names(scored), "undefined": undefined_names(scored)}
+    notes = [
+        say(f"classes.{why}", names=", ".join(names)) for why, names in left_out.items() if names
+    ]
     if scored.task == "multi_label":
         notes.append(say("classes.tuned_note"))
     return tuple(notes)

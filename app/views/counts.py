@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.views import figures
+from ringside.data.notes import first_few
 from ringside.run import EpochRow, RunRecord
 from ringside.words import catalogue, say
 
@@ -11,13 +12,14 @@ EARLY_STOP = "early-stop"
 
 def count_lines(record: RunRecord) -> list[str]:
     """Images that fill no step, collectives of a step, and steps that the loss scaler skipped."""
-    return [*_left_out(record), *_collectives(record), *_skipped(record)]
+    return [*_coverage(record), *left_out_lines(record), *_collectives(record), *_skipped(record)]
 
 
 def epoch_lines(record: RunRecord) -> tuple[str, ...]:
     """What belongs below the epochs: which images and steps are not in them, why they ended."""
     stops = [warning.message for warning in record.warnings if warning.code == EARLY_STOP]
-    return (*_left_out(record), *_skipped(record), *_averaged(record), *stops)
+    counted = (*_coverage(record), *left_out_lines(record), *_skipped(record), *_averaged(record))
+    return (*counted, *stops)
 
 
 def step_lines(record: RunRecord) -> tuple[str, ...]:
@@ -38,7 +40,29 @@ def label_scores(epochs: list[EpochRow]) -> str | None:
     )
 
 
-def _left_out(record: RunRecord) -> list[str]:
+def over_classes(row: EpochRow) -> str:
+    """Over how many classes the AUC is a mean; empty when it is over all, or not known."""
+    if not row.undefined_classes or row.num_auc_classes is None:
+        return ""
+    total = row.num_auc_classes + len(row.undefined_classes)
+    return say("run.over", n=row.num_auc_classes, m=total)
+
+
+def _coverage(record: RunRecord) -> list[str]:
+    """Which classes the means of the last evaluated epoch leave out, and why."""
+    scored = (row for row in reversed(record.epochs) if row.num_evaluated is not None)
+    row = next(scored, None)
+    if row is None or not (over := over_classes(row)):
+        return []
+    undefined = [name for name in row.undefined_classes if name not in row.untrained_classes]
+    named = (("run.untrained", row.untrained_classes), ("run.undefined", undefined))
+    reasons = "; ".join(say(key, names=first_few(names)) for key, names in named if names)
+    auc = figures.score(row.auc_macro)
+    return [say("run.coverage", epoch=row.epoch, auc=auc, over=over, reasons=reasons)]
+
+
+def left_out_lines(record: RunRecord) -> list[str]:
+    """Images that fill no whole step, so that an epoch leaves them out."""
     started = record.started
     if started is None or record.spec is None or not started.num_left_out:
         return []

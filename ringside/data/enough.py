@@ -5,7 +5,7 @@ from __future__ import annotations
 from ringside.data.discovery import count_training
 from ringside.data.notes import counted
 from ringside.errors import SpecError
-from ringside.spec import RunSpec, batch_parts
+from ringside.spec import RunSpec, batch_parts, counted_parts
 
 
 def refuse_too_few(spec: RunSpec) -> None:
@@ -19,9 +19,7 @@ def refuse_too_few(spec: RunSpec) -> None:
         return
     k = spec.training.accumulation_steps
     parts, part = batch_parts(spec.training, spec.num_devices)
-    plural = "es" if part.endswith("s") else "s"
-    share = f"{parts} {part}{plural if parts > 1 else ''}"
-    share += f" x {k} micro-steps" if k > 1 else ""
+    share = counted_parts(parts, k, part)
     raise SpecError(
         f"The data has {counted(found, 'training image')} and one step takes "
         f"{spec.global_batch} ({share} x {spec.global_batch // (parts * k)}); "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -145,15 +146,27 @@ class FileImages:
 
 
 def read_file(path: str, name: str) -> bytes:
-    """The content of an image file; `PictureError` about `name` when it cannot be read."""
+    """The content of a regular file; `PictureError` about `name` when it cannot be read.
+
+    Pipes and devices are refused: reading them could last for ever.
+    """
     try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+        with open(path, "rb", opener=_open_at_once) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                reason = "is no regular file: replace or remove it."
+                raise PictureError.about(name, "unreadable", reason)
+            if found.st_size > MAX_FILE_BYTES:
                 raise PictureError.about(name, "too-large", TOO_MANY_BYTES)
-            return file.read()
+            return file.read(found.st_size)
     except OSError as error:
         reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
         raise PictureError.about(name, "unreadable", reason) from error
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe would otherwise wait for somebody who writes."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def fingerprint_of(

@@ -11,7 +11,7 @@ import msgspec
 WarningCode = Literal[
     "only-in-val", "no-positive-in-val", "no-negative-in-val", "equal-files", "equal-in-both",
     "conflicting-labels", "duplicate-rows", "orphans", "unlabelled", "blanks", "empty-class",
-    "left-out", "links", "no-run",
+    "left-out", "links", "lost-class", "no-run",
 ]  # fmt: skip
 InformationCode = Literal["drawn-split", "ending-added", "ignored", "synthetic"]
 
@@ -34,6 +34,6 @@ def counted(count: int, noun: str) -> str:
 
 
 def first_few(names: Collection[str], limit: int = 5) -> str:
-    """The first names, comma separated, with an ellipsis when there are more."""
-    more = ", ..." if len(names) > limit else ""
+    """The first names, comma separated, and how many more there are."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
     return ", ".join(list(names)[:limit]) + more

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ringside.errors import DataError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-
-def num_cpus() -> int:
-    """The CPUs that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+_stop: Any = None  # in a worker: the event of the process that waits for its results
 
 
-def spread(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:
+class Stopped(Exception):  # noqa: N818
+    """Ends a piece of work whose result nobody waits for."""
+
+
+def spread(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int
+) -> Generator[Result, None, None]:
     """`work(item)` for all items in so many processes, or here when it is one; in any order.
 
     No more items are under way than keep the processes busy. Raises `DataError` when a process is
-    killed, and whatever `work` raises; what is not begun then is not done.
+    killed, and whatever `work` raises; what is not begun then is not done. Whoever leaves early
+    (an error, Ctrl+C, `close`) waits for the workers, which end at their next `stop_point`.
     """
     if workers <= 1:
         yield from map(work, items)
@@ -35,13 +37,21 @@ def spread(work: Callable[[Item], Result], items: Iterable[Item], workers: int) 
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")  # the caller may hold threads
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_ctrl_c_to_parent)
+    stop = context.Event()
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_begin_worker, initargs=(stop,)
+    )
+
+    def submitted(more: Iterable[Item]) -> set[Any]:
+        with _ctrl_c_held():  # a worker that is just starting would die of it, with a traceback
+            return {pool.submit(work, item) for item in more}
+
     waiting = iter(items)
     try:
-        pending = {pool.submit(work, item) for item in islice(waiting, 3 * workers)}
+        pending = submitted(islice(waiting, 3 * workers))
         while pending:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            pending |= {pool.submit(work, item) for item in islice(waiting, len(done))}
+            pending |= submitted(islice(waiting, len(done)))
             yield from (future.result() for future in done)
     except BrokenProcessPool as error:
         raise DataError(
@@ -49,8 +59,28 @@ def spread(work: Callable[[Item], Result], items: Iterable[Item], workers: int) 
             "with fewer workers. (A script does this below `if __name__ == ...`.)"
         ) from error
     finally:
+        stop.set()
         pool.shutdown(cancel_futures=True)
 
 
-def _leave_ctrl_c_to_parent() -> None:
+def stop_point() -> None:
+    """Between two pictures of a piece of work: raises `Stopped` when it is no longer wanted."""
+    if _stop is not None and _stop.is_set():
+        raise Stopped
+
+
+def _begin_worker(stop: Any) -> None:
+    """Ctrl+C reaches every process of a terminal; the parent decides what it means."""
+    global _stop
+    _stop = stop
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _ctrl_c_held() -> Iterator[None]:
+    """Keep SIGINT waiting for this thread, and from the processes that it starts."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

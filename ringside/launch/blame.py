@@ -14,7 +14,7 @@ _PHASES = {
     "start": "at the start",
     "data": "while opening the data",
     "setup": "in the set-up",
-    "compile": "while compiling",
+    "compile": "at step {step} (compiling)",
     "train": "at step {step}",
     "evaluate": "in the evaluation of epoch {epoch}",
     "save": "in the saving after epoch {epoch}",
@@ -34,7 +34,7 @@ def place(mark: Mark) -> str:
     """Where a rank stands: `at step 41 while loading data`."""
     if mark.activity == "finished":
         return f"after step {mark.step}"
-    if mark.phase == "train" and mark.activity == "begin":
+    if mark.phase in ("compile", "train") and mark.activity == "begin":
         return f"at the beginning of epoch {mark.epoch}"
     if mark.phase == "train" and mark.activity == "exchange":
         return f"in the exchange after step {mark.step}"

@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
-
+from ringside.checkpoints import STATE, folders_of, read_about
+from ringside.errors import RingsideError
 from ringside.launch.blame import place
-from ringside.launch.inquest import Traces
+from ringside.launch.inquest import Finding, Traces
 from ringside.marks import Mark
 from ringside.records import Standing
 from ringside.rundir import RunDir, iter_files
 from ringside.spec import RunSpec
 
+NO_CHECKPOINT = "It has no checkpoint yet; start it again."
+READS_PICTURES = ("compile", "train", "evaluate")
 EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "flight_rank*")
-
-
-class _About(msgspec.Struct):
-    epoch: int
-    step: int
-    run: str | None = None
 
 
 class Resumable(NamedTuple):
@@ -34,24 +30,33 @@ class Resumable(NamedTuple):
 def last_checkpoint(run: RunDir, spec: RunSpec | None) -> Resumable | None:
     """Where training can go on; None without a checkpoint."""
     begun_with = spec.resume_from if spec else None
-    # The second is there for the moment between two renames.
-    folders = [run.checkpoints / "last", run.checkpoints / ".last.old"]
-    for folder in [*folders, *([Path(begun_with)] if begun_with else [])]:
-        about = run.read(folder / "about.json", _About)
-        if about is None or not (folder / "training.pt").exists():
+    for folder in [*folders_of(run, "last"), *([Path(begun_with)] if begun_with else [])]:
+        if not (folder / STATE).exists():
             continue
+        try:
+            about = read_about(folder)
+        except RingsideError:
+            continue  # Damaged: nobody can go on from it.
         own = folder.is_relative_to(run.path)
         path = str(folder.relative_to(run.path) if own else folder)
         name = run.name if own else RunDir(Path(about.run or "")).name
-        return Resumable(Standing(path=path, epoch=about.epoch, step=about.step), name)
+        return Resumable(Standing(path=path, epoch=about.epoch or 1, step=about.step or 0), name)
     return None
 
 
-def advice(found: Resumable | None) -> str:
-    """What to do once the cause is mended."""
-    if found is None:
-        return "It has no checkpoint yet; start it again."
-    return f"`ringside resume {found.run}` goes on from step {found.standing.step}."
+def advice(found: Resumable | None, cause: Finding, mark: Mark | None) -> str:
+    """What to do now; `mark` is where the rank that failed stood.
+
+    What a person has to mend is said first: started again as it is, the run would fail again.
+    """
+    bad_picture = cause.cause == "data" and mark is not None and mark.phase in READS_PICTURES
+    mend = "Mend or replace the file" if bad_picture else "Mend it"
+    if found is not None:
+        goes_on = f"`ringside resume {found.run}` goes on from step {found.standing.step}."
+        return f"{mend}, then {goes_on}" if bad_picture else goes_on
+    if bad_picture:
+        return f"{mend} and start it again, or leave bad files out with --skip-bad."
+    return f"{mend}, then start it again." if cause.mistake else NO_CHECKPOINT
 
 
 def last_collective(spec: RunSpec | None, traces: Traces) -> str | None:
@@ -71,10 +76,11 @@ def collective_at(mark: Mark, spec: RunSpec) -> str | None:
     if mark.phase == "evaluate":
         what = "gathering of weights" if spec.strategy == "fsdp" else "averaging of statistics"
         return f"the {what} in the evaluation of epoch {mark.epoch}"
-    if mark.phase != "train":
+    if mark.phase not in ("compile", "train"):
         return None
     step = mark.step if _has_reduced(mark, spec) else mark.step - 1
     if spec.strategy == "local_sgd":
+        # Counted from the first step of all, in a resumed run too (training.weight_averaging).
         step -= step % (spec.training.local_sgd_steps or 1)
         return f"the averaging of weights after step {step}" if step > 0 else None
     return f"the reduction of gradients at step {step}" if step > 0 else None

@@ -25,13 +25,17 @@ _FATAL = {signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.S
 
 @dataclass(frozen=True)
 class Finding:
-    """A cause in one word, the rank that failed first, a sentence, and perhaps a signal's name."""
+    """A cause in one word, the rank that failed first, a sentence, and perhaps a signal's name.
+
+    `mistake`: a person has to mend something before the run can work.
+    """
 
     cause: str
     rank: int | None
     sentence: str
     signal: str | None = None
     tells_place: bool = False
+    mistake: bool = False
 
 
 class Traces:
@@ -165,7 +169,7 @@ def _late(traces: Traces, now: float) -> Finding:
 
 def _word(error: RankError) -> Finding:
     who = "" if error.user_error else f"Rank {error.rank}: "
-    return Finding(error.cause, error.rank, who + error.sentence)
+    return Finding(error.cause, error.rank, who + error.sentence, mistake=error.user_error)
 
 
 def _who_noticed(traces: Traces) -> str:
@@ -184,5 +188,9 @@ def _death(traces: Traces, who: str, rank: int | None, code: int | None) -> Find
         return Finding("memory", rank, f"{who} was killed by {name}; {hint}.", name)
     hint = "often the machine ran out of memory"
     if traces.memory_kills == 0:
-        hint = "not for lack of memory, says the kernel: somebody or something else did"
+        # A memory daemon or a job scheduler may do the same, and the kernel does not count it.
+        hint = (
+            "the kernel counts no process that it ended for lack of memory, so a person, a job "
+            "scheduler or a memory daemon did"
+        )
     return Finding("killed", rank, f"{who} was killed by {name}; {hint}.", name)

@@ -80,8 +80,9 @@ def import_environment() -> dict[str, str]:
 def _argv(spec: RunSpec, run: RunDir) -> list[str]:
     launcher = [sys.executable, "-m", "accelerate.commands.launch"]
     launcher += ["--config_file", str(run.accelerate)]
-    if spec.num_processes > 1:
-        # torch elastic writes LOGS/none_*/attempt_0/RANK/{stdout,stderr}.log; 3 tees both.
+    if spec.accelerate.distributed_type != "NO":
+        # torch elastic writes LOGS/none_*/attempt_0/RANK/{stdout,stderr}.log; 3 tees both. Without
+        # a folder it makes one in $TMPDIR, also for one process, and leaves it there when killed.
         launcher += ["--log_dir", str(run.logs), "--tee", "3"]
     return [*launcher, "-m", "training.train", "--run-dir", str(run.path)]
 

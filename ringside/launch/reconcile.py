@@ -17,6 +17,7 @@ from ringside.launch.locks import run_lock
 from ringside.launch.verdict import judge, name_processes
 from ringside.records import is_local, owner_is_alive, rank_errors, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
+from ringside.words import say
 
 NEVER_STARTED_S = 60.0
 SILENT_S = 900.0
@@ -47,6 +48,13 @@ def reconcile(run: RunDir) -> bool:
         else:
             write_exit(run, state="lost", reason=f"{why}{leftovers}.", finished=finished)
     return True
+
+
+def orphan_sentence(run: RunDir) -> str | None:
+    """That a run trains on though its owner is gone, and what ends it; None for every other run."""
+    left = set() if _why_abandoned(run) is None else run_processes(run.id)
+    key = "ending.orphan" if len(left) == 1 else "ending.orphans"
+    return say(key, n=len(left), run=run.name) if left else None
 
 
 def reconcile_all(root: Path) -> list[RunDir]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from ringside.marks import read_marks
+from ringside.marks import is_timed, read_marks
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
@@ -37,7 +37,8 @@ class StallWatch:
             return None
         self._looked = now
         marks = read_marks(self._run)
-        if marks != self._seen or not all(mark.phase == "train" for mark in marks):
+        timed = all(is_timed(mark.phase, mark.activity) for mark in marks)
+        if marks != self._seen or not timed:
             self._seen, self._changed = marks, now
         still_s = now - self._changed
         return still_s if marks and still_s >= self.limit_s else None

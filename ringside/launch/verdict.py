@@ -95,7 +95,7 @@ def _failed(run: RunDir, traces: Traces) -> Verdict:
         where=where,
         last_collective=last_collective(spec, traces),
         checkpoint=checkpoint.standing if checkpoint else None,
-        advice=advice(checkpoint),
+        advice=advice(checkpoint, found, mark),
         evidence=tuple(evidence_files(run)),
     )
     return Verdict("failed", found.sentence, found.signal, failure)

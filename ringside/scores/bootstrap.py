@@ -7,7 +7,7 @@ resamples are worked out together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -41,13 +41,14 @@ class Interval(msgspec.Struct, frozen=True):
     num_resamples: int
 
 
-def paired_bootstrap(
+def paired_bootstrap(  # noqa: PLR0913
     probabilities_a: Probabilities,
     probabilities_b: Probabilities,
     targets: Targets,
     *,
     metric: Metric = "auc_macro",
     task: Task = "multi_label",
+    num_trained: Sequence[int] | None = None,
     num_resamples: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
@@ -55,8 +56,9 @@ def paired_bootstrap(
     """Percentile interval (Efron and Tibshirani 1993, chapter 13) of metric(b) - metric(a).
 
     All arrays are `[n, c]`; both models predict the same samples in the same order. The scores
-    are those of `score`, with threshold 0.5: in every resample the mean is taken over the classes
-    that are defined there. None when the score is undefined on all samples or in every resample.
+    are those of `score` with the same `num_trained` and threshold 0.5: in every resample the mean
+    is taken over the classes that are defined there. None when the score is undefined on all
+    samples or in every resample.
 
     Raises what `score` raises.
     """
@@ -65,7 +67,7 @@ def paired_bootstrap(
     for probabilities in (probabilities_a, probabilities_b):
         check_predictions(probabilities, targets)
     measure_a, measure_b = (
-        _measure(metric, probabilities, targets, task)
+        _measure(metric, probabilities, targets, task, num_trained)
         for probabilities in (probabilities_a, probabilities_b)
     )
     num_samples = len(targets)
@@ -97,7 +99,11 @@ def _resamples(num_samples: int, num_resamples: int, seed: int) -> Iterator[Floa
 
 
 def _measure(
-    metric: Metric, probabilities: Probabilities, targets: Targets, task: Task
+    metric: Metric,
+    probabilities: Probabilities,
+    targets: Targets,
+    task: Task,
+    num_trained: Sequence[int] | None = None,
 ) -> Callable[[Floats], Floats]:
     """The score as a function of weights `[resamples, n]`; NaN where it is undefined."""
     import numpy as np
@@ -107,10 +113,16 @@ def _measure(
     if metric == "accuracy":
         correct = (predicted & actual).any(axis=1).astype(np.float64)
         return lambda weights: weights @ correct / weights.sum(axis=1)
-    if metric in ("f1_macro", "f1_micro"):
-        return lambda weights: _f1(weights, predicted, actual, pooled=metric == "f1_micro")
+    if metric == "f1_micro":
+        return lambda weights: _f1(weights, predicted, actual, pooled=True)
+    trained = range(targets.shape[1]) if num_trained is None else np.flatnonzero(num_trained)
+    if not len(trained):
+        return lambda weights: np.full(len(weights), np.nan)
+    if metric == "f1_macro":
+        of_trained = predicted[:, trained], actual[:, trained]
+        return lambda weights: _f1(weights, *of_trained, pooled=False)
     of_class = _auc if metric == "auc_macro" else _average_precision
-    ranked = [_rank(probabilities[:, i], actual[:, i]) for i in range(targets.shape[1])]
+    ranked = [_rank(probabilities[:, i], actual[:, i]) for i in trained]
     return lambda weights: _mean_of_defined(np.stack([of_class(weights, one) for one in ranked]))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from ringside.scores.predictions import Task, check_predictions, decide
 from ringside.scores.thresholds import best_threshold
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 class ClassScores(msgspec.Struct, frozen=True):
     """One class against the rest; `support` is the number of its positives.
 
-    None where the ratio is undefined: `auc` without a positive or without a negative,
+    `num_trained` is the number of its positives that were trained on, None when that is unknown.
+    A class that was never trained has counts and no score: what it got is no merit of the model.
+    Else None is where the ratio is undefined: `auc` without a positive or without a negative,
     `average_precision` without a positive, `f1` when the class is in neither truth nor prediction.
     The counts and `f1` are at the common threshold. `f1_tuned` is the highest F1 that any threshold
     reaches on these samples, `threshold_tuned` where; None without a positive or without a
@@ -36,13 +39,21 @@ class ClassScores(msgspec.Struct, frozen=True):
     true_negatives: int
     threshold_tuned: float | None = None
     f1_tuned: float | None = None
+    num_trained: int | None = None
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it is known that no positive of the class was trained on."""
+        return self.num_trained == 0
 
 
 class Scores(msgspec.Struct, frozen=True):
     """All scores, from 0 to 1; None where undefined.
 
     `auc_macro` is the mean over the `num_auc_classes` classes with a defined AUC; the others are
-    named in `undefined_classes`. `accuracy` is top-1 and single-label only. `hamming_loss` is the
+    named in `undefined_classes`, and those of them that were never trained in `untrained_classes`
+    too: no mean over classes has them. `f1_micro`, `accuracy` and `hamming_loss` count decisions,
+    all of them. `accuracy` is top-1 and single-label only. `hamming_loss` is the
     share of wrong decisions among all labels of all samples, and `f1_macro_tuned` the mean
     `f1_tuned` of the classes that have one; both are multi-label only.
     """
@@ -59,6 +70,7 @@ class Scores(msgspec.Struct, frozen=True):
     per_class: list[ClassScores]
     hamming_loss: float | None = None
     f1_macro_tuned: float | None = None
+    untrained_classes: list[str] = []
 
 
 def score(
@@ -67,8 +79,13 @@ def score(
     classes: Sequence[str],
     task: Task,
     threshold: float = 0.5,
+    *,
+    num_trained: Sequence[int] | None = None,
 ) -> Scores:
     """Score predictions `[n, c]` against multi-hot (single-label: one-hot) targets `[n, c]`.
+
+    `num_trained` has for every class the number of positives that were trained on; None when that
+    is unknown, and then every class counts as trained.
 
     AUC is the area under the ROC curve, one class against the rest (scikit-learn's
     `roc_auc_score`); average precision is the step-wise sum of `average_precision_score`.
@@ -83,11 +100,13 @@ def score(
     check_predictions(probabilities, targets)
     if len(classes) != targets.shape[1]:
         raise ValueError(f"{len(classes)} class names for {targets.shape[1]} columns")
+    trained = num_trained if num_trained is not None else [None] * len(classes)
     predicted = decide(probabilities, task, threshold)
     per_class = [
         _score_class(name, probabilities[:, i], predicted[:, i], targets[:, i] == 1, task)
         for i, name in enumerate(classes)
     ]
+    per_class = [_with_trained(*pair) for pair in zip(per_class, trained, strict=True)]
     aucs = [one.auc for one in per_class if one.auc is not None]
     return Scores(
         num_evaluated=len(targets),
@@ -108,6 +127,7 @@ def score(
         per_class=per_class,
         hamming_loss=_hamming_loss(predicted, targets) if task == "multi_label" else None,
         f1_macro_tuned=_mean([one.f1_tuned for one in per_class if one.f1_tuned is not None]),
+        untrained_classes=[one.name for one in per_class if one.is_untrained],
     )
 
 
@@ -138,6 +158,16 @@ def _score_class(
         true_negatives=len(actual) - support - false_positives,
         threshold_tuned=tuned[0] if tuned else None,
         f1_tuned=tuned[1] if tuned else None,
+    )
+
+
+def _with_trained(one: ClassScores, num_trained: int | None) -> ClassScores:
+    """The class with what is known of its training; without scores when it had none."""
+    one = replace(one, num_trained=num_trained)
+    if not one.is_untrained:
+        return one
+    return replace(
+        one, auc=None, average_precision=None, f1=None, threshold_tuned=None, f1_tuned=None
     )
 
 

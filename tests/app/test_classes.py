@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from msgspec import structs
 
 from app import cli
 from app.commands import models
@@ -65,6 +66,17 @@ def test_the_last_and_the_best_epoch_are_shown(run):
     assert (never[1].text, never[1].value) == ("–", None)
     assert "tuning: never" in last.notes[0]
     assert "on new ones F1 will be lower" in last.notes[1]
+
+
+def test_a_class_that_was_never_trained_is_named_with_the_reason(run, ringside):
+    untrained = structs.replace(one("rare", None), num_trained=0)
+    scored = structs.replace(epoch(3), classes=(*epoch(3).classes, untrained))
+    write_class_scores(run, ClassTables(last=scored))
+    (table,) = class_tables(fold_run(run))
+    assert table.notes[0].startswith("Never trained, because no training image has it")
+    assert table.notes[0].endswith(": rare")
+    assert table.notes[1].endswith("tuning: never")
+    assert f"\n{table.notes[0]}\n" in ringside("show", "calm-fox", "--classes")[1]
 
 
 def test_one_epoch_that_is_both_is_shown_once(run):

@@ -7,8 +7,9 @@ import json
 import msgspec
 import pytest
 
+from app.commands.running import epoch_line
 from app.page.draw.runs import epoch_table
-from app.views.counts import count_lines, step_lines
+from app.views.counts import count_lines, over_classes, step_lines
 from app.views.run import run_view
 from ringside.events import Warned
 from ringside.run import fold_run
@@ -27,6 +28,22 @@ def record(make_spec, write_run):
         return fold_run(run)
 
     return make
+
+
+def test_a_mean_says_over_how_many_classes_it_is(record):
+    found = record({}, {})
+    assert over_classes(found.epochs[-1]) == ""
+    for row in found.epochs:
+        row.num_auc_classes = 7
+        row.undefined_classes = ("always", "rare", "never")
+        row.untrained_classes = ("rare",)
+    (line,) = count_lines(found)
+    assert line == (
+        "epoch 3: AUC 0.800 over 7 of 10 classes; never trained, so in no mean over classes: rare; "
+        "without a positive or without a negative in validation: always, never"
+    )
+    assert run_view(found, None).epoch_lines == (line,)
+    assert "  AUC 0.800 over 7 of 10 classes  F1 0.400" in epoch_line(found.epochs[-1], found)
 
 
 def test_nothing_was_counted(record):

@@ -17,6 +17,7 @@ REPOSITORY = "some/pets"
 COMMIT = "0123456789" * 4
 _API = re.compile(rf"/api/datasets/{REPOSITORY}(?:/(revision|tree)/([^/]+)(.*))?")
 _FILE = re.compile(rf"/datasets/{REPOSITORY}/resolve/[^/]+/(.+)")
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
 class FakeHub(ThreadingHTTPServer):
@@ -99,8 +100,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(404, "EntryNotFound")
             return
         etag = f'"{self.server.entries[name]["oid"]}"'
-        headers = {"ETag": etag, "X-Repo-Commit": COMMIT}
-        self._answer(200, (self.server.folder / name).read_bytes(), headers)
+        headers = {"ETag": etag, "X-Repo-Commit": COMMIT, "Accept-Ranges": "bytes"}
+        content = (self.server.folder / name).read_bytes()
+        wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
+        if wanted is None:
+            self._answer(200, content, headers)
+            return
+        first, last = int(wanted[1]), min(int(wanted[2] or len(content)), len(content) - 1)
+        headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
+        self._answer(206, content[first : last + 1], headers)
 
     def _refuse(self, status: int, code: str) -> None:
         self._answer(status, {}, {"X-Error-Code": code, "X-Repo-Commit": COMMIT})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,12 @@ from PIL import Image
 from ringside.data import DataReport, check_data, odd_images, open_data, parse_data
 from ringside.data.check import checking, decoding
 from ringside.data.check.report import RULES
-from ringside.data.images import FileImages
+from ringside.data.images import FileImages, read_file
+from ringside.data.pixels import PictureError
 from ringside.data.pool import spread
+from ringside.data.prepare.files import Recipe
+from ringside.data.prepare.planning import plan_preparation
+from ringside.data.prepare.writing import prepare
 from ringside.errors import DataError
 
 AddImages = Callable[..., Path]
@@ -133,6 +139,56 @@ def test_a_bomb_and_a_film_are_refused_with_the_limit(
     assert "14000 x 7000 pixels, more than the limit of 89,478,485" in reasons["cat/huge.png"]
     assert "89,478,485" in reasons["cat/bomb.png"]
     assert "MiB" in reasons["cat/film.jpg"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
+    """What became a pipe after the listing would block a run for ever."""
+    path = tmp_path / "x.jpg"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(PictureError, match=r"x.jpg (is no regular file|cannot be read \(Is a)"):
+        read_file(str(path), "x.jpg")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux has /proc")
+def test_a_file_whose_size_is_nothing_is_empty() -> None:
+    """Such as those of /proc, which go on as long as somebody reads."""
+    assert read_file("/proc/self/status", "x") == b""
+
+
+def test_calls_and_memory_grow_with_the_files_and_no_faster(
+    tmp_path: Path, add_images: AddImages
+) -> None:
+    def cost(num_files: int) -> tuple[int, int]:
+        root = tmp_path / str(num_files)
+        add_images(*(f"{num_files}/{'abc'[i % 3]}/{i}.png" for i in range(num_files)))
+        num_calls = 0
+
+        def count(frame: object, event: str, arg: object) -> None:
+            nonlocal num_calls
+            num_calls += event in ("call", "c_call")
+
+        tracemalloc.start()
+        sys.setprofile(count)
+        try:
+            check_data(str(root), workers=1)
+            plan = plan_preparation(parse_data(str(root)), Recipe(), tmp_path / f"{num_files}.out")
+            prepare(plan, workers=1)
+        finally:
+            sys.setprofile(None)
+            peak_bytes = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        return num_calls, peak_bytes
+
+    cost(10)  # imports
+    (few_calls, few_bytes), (many_calls, many_bytes) = cost(200), cost(800)
+    assert many_calls < 4.5 * few_calls
+    assert many_bytes - few_bytes < 600 * 4_000  # names and labels; a decoded file alone has 48
 
 
 def test_a_set_without_a_usable_image_is_reported_too(tmp_path: Path) -> None:

@@ -73,7 +73,10 @@ def test_a_test_folder_validates_when_nothing_else_is_held_out(
     data = opened(add_images("a/1.png", "b/1.png", "test/a/2.png", "test/c/2.png"))
     assert (len(data.train), len(data.val)) == (2, 2)
     assert data.classes == ("a", "b", "c")
-    assert "Never learned, because only validation has images of it: c." in data.notes
+    assert (
+        "Never learned and left out of the scores, because only validation has images of it: c."
+        in data.notes
+    )
 
 
 def test_vehicles_may_be_trains(add_images: AddImages, opened: Opened) -> None:

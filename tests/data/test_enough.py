@@ -43,6 +43,10 @@ def resolved(preset: str, data: str, **fields: Any) -> RunSpec:
             "4 micro-steps make 32.",
         ),
         (
+            "model_parallel", {"batch": 40},
+            "takes 40 (4 micro-batches x 10); choose a batch of at most 36.",
+        ),
+        (
             "ddp_accum4", {"batch": 40, "keep_global_batch": True},
             "takes 40 (2 processes x 4 micro-steps x 5); choose a batch of at most 32.",
         ),

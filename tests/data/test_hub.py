@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
 import json
@@ -16,10 +17,13 @@ from typing import Any
 
 import datasets
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from msgspec import structs
 from PIL import Image
 
 from ringside.data import check_data, decode_rgb, open_data, parse_data
+from ringside.data.discovery import count_training
 from ringside.data.hub import loading, naming
 from ringside.data.images import ImageData
 from ringside.errors import DataError
@@ -166,6 +170,36 @@ def test_without_labels_in_the_test_split_a_fifth_is_drawn(given: Given) -> None
     assert any(note.startswith("Drew 4 of 20 images") for note in data.notes)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"label": (PETS, [-1] * 4)},
+        {"labels": (datasets.List(PETS), [[]] * 4)},
+        {"label": (TEXT, [None, "", " ", None])},
+        {"x": (FLAG, [False] * 4)},
+    ],
+    ids=["classes", "lists", "texts", "flags"],
+)
+def test_rows_without_any_label_are_one_sentence(given: Given, columns: Columns) -> None:
+    sentence = f"No row of hf:{REPOSITORY} has a label: choose another data set."
+    with pytest.raises(DataError) as said:
+        given(train=table(0, 4, columns))
+    assert str(said.value) == sentence
+    report = check_data(parse_data(f"hf:{REPOSITORY}@{COMMIT}"))
+    assert (report.num_usable, [n.code for n in report.warnings][-1]) == (0, "no-run")
+
+
+def test_rows_left_out_are_counted_before_a_launch(given: Given) -> None:
+    """Not before: all of the data would have to be loaded."""
+    spec = given(train=table(0, 6, {"label": (PETS, [0, 1] * 3)}),
+                 validation=table(9, 2, {"label": (PETS, [0, 1])})).spec  # fmt: skip
+    assert count_training(spec, 1) is None
+    assert count_training(structs.replace(spec, skip=("train/0", "train/3")), 1) == 4
+    dogs = structs.replace(spec, skip=("train/0", "train/2", "train/4", "validation/0"))
+    with pytest.raises(DataError, match="one class, 'cat'"):
+        count_training(dogs, 1)
+
+
 def test_test_rows_are_left_out_beside_validation_and_other_splits_too(given: Given) -> None:
     columns = {"label": (PETS, [0, 1])}
     data = given(train=table(0, 2, columns), validation=table(2, 2, columns),
@@ -206,17 +240,69 @@ def test_the_check_names_bad_rows_and_a_run_leaves_them_out(given: Given) -> Non
     assert len(kept.train) + len(kept.val) == 6
 
 
-def test_pictures_in_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for i in range(4):
-        path = tmp_path / "repository" / "train" / ("dog", "cat")[i % 2] / f"{i}.jpg"
+READ = """
+import hashlib, json, sys
+from ringside.data import open_data, parse_data
+data = open_data(parse_data(sys.argv[1]))
+parts = [part for part in (data.train, data.val)]
+read = [part.read(i) for part in parts for i in range(len(part))]
+print(json.dumps([list(data.classes), sorted(hashlib.md5(one).hexdigest() for one in read)]))
+"""
+
+
+def test_pictures_in_files_of_their_own_lie_in_the_caches(tmp_path: Path) -> None:
+    """They are downloaded one by one, and what has their names there are links."""
+    contents = [jpeg(i)["bytes"] for i in range(4)]
+    repository = tmp_path / "repository"
+    for i, content in enumerate(contents):
+        path = repository / "train" / ("dog", "cat")[i % 2] / f"{i}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(jpeg(i)["bytes"])
-    loaded = datasets.load_dataset(str(tmp_path / "repository"), cache_dir=str(tmp_path / "cache"))
+        path.write_bytes(content)
+    with fake_hub.serving(repository) as hub:
+        done = subprocess.run(
+            [sys.executable, "-c", READ, f"hf:{REPOSITORY}"],
+            env={**os.environ, "HF_ENDPOINT": hub.endpoint, "HF_HOME": str(tmp_path / "home")},
+            cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    digests = sorted(hashlib.md5(content).hexdigest() for content in contents)
+    assert json.loads(done.stdout) == [["cat", "dog"], digests]
+
+
+def test_rows_name_no_file_outside_the_caches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A data set is written by a stranger, and every file of this machine has a path."""
+    cache, secret = tmp_path / "cache", tmp_path / "secret.jpg"
+    cache.mkdir()
+    for path in (secret, cache / "good.jpg"):
+        path.write_bytes(jpeg(1)["bytes"])
+    (cache / "link.jpg").symlink_to(secret)
+    os.mkfifo(cache / "pipe.jpg")
+    named = [
+        str(path)
+        for path in (
+            cache / "good.jpg", secret, cache / "link.jpg", cache / ".." / "secret.jpg",
+            cache / "pipe.jpg", "/dev/zero", tmp_path / "cached.jpg", "secret.jpg", "a\0b",
+        )
+    ]  # fmt: skip
+    rows = {"image": [{"bytes": None, "path": path} for path in named], "label": [0, 1] * 4 + [0]}
+    features = datasets.Features({"image": datasets.Image(), "label": PETS})
+    folder = tmp_path / "repository" / "data"
+    folder.mkdir(parents=True)
+    split = datasets.Dataset.from_dict(rows, features=features)
+    pq.write_table(split.data.table, folder / "train-00000-of-00001.parquet")
+    loaded = datasets.load_dataset(str(folder.parent), cache_dir=str(tmp_path / "arrow"))
     monkeypatch.setattr(loading, "load_splits", lambda *_: dict(loaded))
-    data = open_data(parse_data(f"hf:{REPOSITORY}@{COMMIT}"))
-    assert data.classes == ("cat", "dog")
-    contents = {part.read(i) for part in (data.train, data.val) for i in range(len(part))}
-    assert contents == {jpeg(i)["bytes"] for i in range(4)}
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(cache))
+    monkeypatch.chdir(tmp_path)
+    report = check_data(parse_data(f"hf:{REPOSITORY}@{COMMIT}"))
+    reasons = {int(bad.file.removeprefix("train/")): bad.reason for bad in report.bad}
+    assert reasons.pop(4) == "is no regular file: replace or remove it."
+    assert sorted(reasons) == [1, 2, 3, 5, 6, 7, 8]
+    for row, reason in reasons.items():
+        outside = "outside the caches of Hugging Face: leave the row out."
+        assert reason == f"names {named[row]!r}, {outside}"
 
 
 @pytest.mark.parametrize(

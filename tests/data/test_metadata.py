@@ -100,7 +100,10 @@ def test_the_split_column_counts_and_the_vocabulary_covers_both_splits(
     assert data.classes == ("blow_down", "clear")
     assert (len(data.train), len(data.val)) == (35, 5)
     assert data.val.targets.sum(axis=0).tolist() == [1, 4]
-    assert "Never learned, because only validation has images of it: blow_down." in data.notes
+    assert (
+        "Never learned and left out of the scores, because only validation has images of it: blow_down."
+        in data.notes
+    )
 
 
 def test_metadata_inside_the_split_folders(
@@ -179,7 +182,7 @@ def test_rows_without_a_usable_file_are_counted_and_named(
         ("file_name,kind\n1.png,cat\n", "name the column of the labels"),
         ("file_name\n1.png\n", "name the column of the labels"),
         ("file_name,split,label\n1.png,hold-out,a\n", "'hold-out' in 1 row"),
-        ("file_name,labels\n1.png,\n2.png,\n", "No image .* has a label"),
+        ("file_name,labels\n1.png,\n2.png,\n", "No usable image .* has a label"),
         ("file_name,labels\n1.png,a\n", "at least 2 images"),
         ("file_name,split,labels\n1.png,val,a\n", "validation only"),
         (b"file_name,labels\n1.png,\xe9t\xe9\n", "not UTF-8"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from PIL import Image
 
 from app import cli
@@ -20,9 +21,9 @@ from ringside.data import check_data, decode_rgb, evaluation_crop, open_data, pa
 from ringside.data.discovery import count_training
 from ringside.data.images import FileImages, ImageData
 from ringside.data.prepare import planning, writing
-from ringside.data.prepare.files import MARKER, PIXELS, Recipe, read_marker
+from ringside.data.prepare.files import INDEX, MARKER, PIXELS, Recipe, read_marker
 from ringside.data.prepare.planning import plan_preparation
-from ringside.data.prepare.writing import prepare
+from ringside.data.prepare.writing import LOCK, prepare
 from ringside.errors import DataError
 
 Ringside = Callable[..., tuple[int, str, str]]
@@ -139,9 +140,24 @@ def test_small_pictures_are_not_made_larger(photos: Path) -> None:
     assert decode_rgb(data.train.read(0), "x").shape[:2] in ((60, 90), (90, 60))
 
 
+def test_raw_squares_are_not_all_made_larger(photos: Path, tmp_path: Path) -> None:
+    """One array has one size, so what is smaller grows; nobody wants a set of such pictures."""
+    spec = parse_data(str(photos))
+    with pytest.raises(DataError, match=r"short sides of up to 60 pixels, .* --short-side 60\.$"):
+        plan_preparation(spec, Recipe(format="raw", short_side=64), tmp_path / "o")
+    plan_preparation(spec, Recipe(format="raw", short_side=60), tmp_path / "o")
+    for name in ("cat/small.png", "dog/tiny.png"):
+        Image.new("RGB", (20, 30), (len(name), 9, 9)).save(photos / name)
+    data = made(photos, Recipe(format="raw", short_side=60), tmp_path / "out")
+    note = "2 pictures smaller than 60 pixels made larger, because raw squares have one size."
+    assert data.notes[-1] == note
+    smaller = made(photos, Recipe(format="raw", short_side=20), tmp_path / "other")
+    assert not any("made larger" in one for one in smaller.notes)
+
+
 def test_a_table_with_several_labels_and_sources_without_files(tmp_path: Path) -> None:
     for i in range(4):
-        Image.new("RGB", (9, 9), (i, 60 * i, 0)).save(tmp_path / f"{i}.png")
+        Image.new("RGB", (40, 40), (i, 60 * i, 0)).save(tmp_path / f"{i}.png")
     (tmp_path / "t.csv").write_text(
         "file_name,labels,split\n0.png,a;b,train\n1.png,,train\n2.png,b,train\n3.png,a,val\n"
     )
@@ -163,6 +179,16 @@ def test_equal_names_in_any_case_stay_apart(tmp_path: Path) -> None:
     files = [name for _, name, _ in pictures(data)]
     assert len({file.casefold() for file in files}) == 5
     assert all(Path(file).is_file() for file in files)
+
+
+def test_files_that_go_while_they_are_counted_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may be preparing the same set."""
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(b"123")
+    monkeypatch.setattr("os.walk", lambda f: [(str(f), [], ["a", "gone", "b"])])
+    assert sum(stat.st_size for stat in planning.file_stats(tmp_path)) == 6
 
 
 def test_a_second_call_finds_it_done_and_other_parameters_make_another(
@@ -241,8 +267,44 @@ def test_only_one_process_makes_a_set(photos: Path, tmp_path: Path) -> None:
     import filelock
 
     plan = plan_preparation(parse_data(str(photos)), RAW, tmp_path / "out")
-    with filelock.FileLock(tmp_path / ".out.partial.lock"), pytest.raises(DataError, match="being"):
+    plan.partial.mkdir()
+    with filelock.FileLock(plan.partial / LOCK), pytest.raises(DataError, match="being"):
         prepare(plan, workers=1)
+    prepare(plan, workers=1)
+
+
+def test_while_one_works_a_second_is_refused_and_later_finds_it_done(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both planned before either began."""
+    spec, out = parse_data(str(photos)), tmp_path / "out"
+    first, second = (plan_preparation(spec, RAW, out) for _ in range(2))
+    refused: list[str] = []
+
+    def meanwhile(done: int, total: int) -> None:
+        with pytest.raises(DataError, match="being prepared by another process") as said:
+            prepare(second, workers=1)
+        refused.append(str(said.value))
+
+    with contextlib.suppress(KeyboardInterrupt):
+        prepare(first, workers=1, progress=_interrupt)
+    prepare(first, workers=1, progress=meanwhile)  # on what the stopped one left
+    assert refused
+    before = contents(out)
+    monkeypatch.setattr(writing, "_write", None)
+    assert prepare(second, workers=1) == out
+    assert contents(out) == before
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out"]
+
+
+def test_what_came_in_the_meantime_is_not_overwritten(photos: Path, tmp_path: Path) -> None:
+    late = plan_preparation(parse_data(str(photos)), Recipe(short_side=32), tmp_path / "out")
+    made(photos, RAW, tmp_path / "out")
+    before = contents(tmp_path / "out")
+    with pytest.raises(DataError, match=r"holds a set prepared from .*raw squares of 32"):
+        prepare(late, workers=1)
+    assert contents(tmp_path / "out") == before
+    assert not late.partial.exists()
 
 
 def test_places_that_hold_something_are_left_alone(photos: Path, tmp_path: Path) -> None:
@@ -295,6 +357,113 @@ def test_a_damaged_set_is_named(photos: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / MARKER).write_text(marker)
     with pytest.raises(DataError, match="format 2, this version reads up to 1"):
         open_data(data.spec)
+
+
+def _changed(file: Path, **fields: Any) -> None:
+    """The JSON file with other values; a callable gets the old one."""
+    content = json.loads(file.read_text())
+    for name, value in fields.items():
+        content[name] = value(content[name]) if callable(value) else value
+    file.write_text(json.dumps(content))
+
+
+def _named(name: str) -> Callable[[Path], None]:
+    return lambda out: _changed(out / INDEX, files=lambda names: [name, *names[1:]])
+
+
+def _numbered(*labels: int) -> Callable[[Path], None]:
+    return lambda out: _changed(out / INDEX, labels=lambda rows: [[*labels], *rows[1:]])
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "up": (_named("../secret.png"), r"index.json: '../secret.png' names no file of the set"),
+    "up inside": (_named("cat/../../../x"), "names no file of the set"),
+    "absolute": (_named("/etc/passwd"), "names no file of the set"),
+    "empty": (_named(""), "names no file of the set"),
+    "zero byte": (_named("a\0b"), "names no file of the set"),
+    "class beyond": (_numbered(2), r"index.json: there is no class number 2"),
+    "class below": (_numbered(-1), r"index.json: there is no class number -1"),
+    "two of one": (_numbered(0, 1), "not every picture has one class"),
+    "none of one": (_numbered(), "not every picture has one class"),
+    "names": (lambda out: _changed(out / INDEX, files=[]), "0 names for 12 pictures"),
+    "text": (lambda out: _changed(out / INDEX, labels=["a"] * 12), r"index.json: Expected"),
+    "no index": (lambda out: (out / INDEX).unlink(), r"index.json: No such file"),
+    "counts": (lambda out: _changed(out / MARKER, num_train=-1, num_val=13), "prepared.json: "),
+    "no marker": (lambda out: (out / MARKER).write_text("{"), "prepared.json: "),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_an_index_is_not_believed(photos: Path, tmp_path: Path, kind: str) -> None:
+    damage, message = DAMAGE[kind]
+    out = tmp_path / "out"
+    spec = made(photos, Recipe(short_side=32), out).spec
+    damage(out)
+    with pytest.raises(DataError, match=rf"out is a damaged prepared set \(.*{message}") as said:
+        open_data(spec)
+    assert str(said.value).endswith("remove the folder and prepare the data again.")
+    assert "\n" not in str(said.value)
+    assert parse_data(str(out)).source == "prepared"
+
+
+def _shorter(out: Path) -> None:
+    content = (out / PIXELS).read_bytes()
+    (out / PIXELS).write_bytes(content[: len(content) // 2])
+
+
+def _saved(*shape: int, dtype: Any = np.uint8) -> Callable[[Path], None]:
+    return lambda out: np.save(out / PIXELS, np.zeros(shape, dtype=dtype))
+
+
+def _elsewhere(out: Path) -> None:
+    (out / PIXELS).rename(out.parent / "far.npy")
+    (out / PIXELS).symlink_to(out.parent / "far.npy")
+
+
+PIXEL_DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda out: (out / PIXELS).unlink(), "no such file in the folder"),
+    "short": (_shorter, "mmap length is greater than file size"),
+    "empty": (lambda out: (out / PIXELS).write_bytes(b""), ""),
+    "no array": (lambda out: (out / PIXELS).write_bytes(b"<html>"), ""),
+    "rows": (_saved(11, 32, 32, 3), r"uint8 \[11, 32, 32, 3\] instead of uint8 \[12, 32, 32, 3\]"),
+    "type": (_saved(12, 32, 32, 3, dtype=np.float32), "float32 .* instead of uint8"),
+    "link": (_elsewhere, "no such file in the folder"),
+}
+
+
+@pytest.mark.parametrize("kind", PIXEL_DAMAGE)
+def test_pixels_that_do_not_fit_are_named(photos: Path, tmp_path: Path, kind: str) -> None:
+    damage, message = PIXEL_DAMAGE[kind]
+    spec = made(photos, RAW, tmp_path / "out").spec
+    damage(tmp_path / "out")
+    with pytest.raises(DataError, match=rf"damaged prepared set \(pixels.npy: {message}") as said:
+        open_data(spec)
+    assert "\n" not in str(said.value)
+
+
+def test_pictures_that_are_gone_or_lead_out_are_counted(photos: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    data = made(photos, Recipe(short_side=32), out)
+    Path(data.train.name(0)).unlink()
+    Path(data.val.name(0)).unlink()
+    Path(data.val.name(0)).symlink_to(photos / "cat" / "0.png")
+    first = data.train.name(0).removeprefix(f"{out}/images/")
+    with pytest.raises(DataError, match=rf"images: 2 of 12 pictures missing, the first is {first}"):
+        open_data(data.spec)
+    shutil.rmtree(out / "images")
+    (out / "images").symlink_to(photos)
+    with pytest.raises(DataError, match="images: 12 of 12 pictures missing"):
+        open_data(data.spec)
+
+
+def test_a_prepared_set_is_whole_or_refused_before_a_launch(photos: Path, tmp_path: Path) -> None:
+    data = made(photos, Recipe(short_side=32), tmp_path / "out")
+    Path(data.val.name(0)).write_bytes(b"<html>")
+    report = check_data(data.spec)
+    assert {bad.code for bad in report.bad} == {"no-image"}
+    spec = structs.replace(data.spec, skip=tuple(report.skip))
+    with pytest.raises(DataError, match=r"damaged prepared set \(images: .* cannot be used\)"):
+        count_training(spec, 1)
 
 
 def test_the_command_says_the_size_first_and_asks(

@@ -29,8 +29,8 @@ def weights_of(run: RunDir) -> dict[str, torch.Tensor]:
 def interrupt(root, make_request):
     """A run of `epochs` that is told to stop after its first; as if it had been killed there."""
 
-    def run(preset: str, epochs: int) -> RunDir:
-        spec = make_request(preset, epochs=epochs)
+    def run(preset: str, epochs: int, **fields: object) -> RunDir:
+        spec = make_request(preset, epochs=epochs, **fields)
         from ringside.launch.local import create_run, start
 
         interrupted = create_run(spec, read_hardware(), root)
@@ -56,6 +56,25 @@ def test_resumed_equals_uninterrupted(preset, interrupt, finished_run, root):
     expected = weights_of(RunDir(Path(whole.path)))
     for name, tensor in weights_of(resumed).items():
         assert torch.equal(tensor, expected[name]), name
+
+
+def test_local_sgd_goes_on_exactly_and_saves_change_nothing(interrupt, root, make_request):
+    """Each rank has moments of its own, and 10 steps an epoch are no multiple of 3."""
+    steps = {"local_sgd_steps": "3"}
+    whole = make_request("local_sgd", overrides=steps)
+    expected = wait_for_end(start_run(whole, read_hardware(), root))
+    assert expected.state == "completed", expected.failure
+    first = interrupt("local_sgd", epochs=2, overrides=steps | {"save_every_steps": "4"})
+    resumed = start_run(continue_run(first, read_hardware()), read_hardware(), root)
+    record = wait_for_end(resumed)
+    assert record.state == "completed", record.failure
+    saved = torch.load(first.checkpoints / "last/training.pt", weights_only=True)
+    one, other = (share["optimizer"]["state"]["fc.weight"] for share in saved["of_each_rank"])
+    assert not torch.equal(one["exp_avg"], other["exp_avg"])
+    assert record.epochs[0].auc_macro == expected.epochs[1].auc_macro
+    weights = weights_of(RunDir(Path(expected.path)))
+    for name, tensor in weights_of(resumed).items():
+        assert torch.equal(tensor, weights[name]), name
 
 
 def test_another_strategy_takes_it_up_with_a_note(interrupt, root, make_request):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -172,7 +171,7 @@ def test_without_the_launchers_report_a_silent_rank_is_only_gone(run):
     ("kills", "cause", "words"),
     [
         (1, "memory", "the machine ran out of memory"),
-        (0, "killed", "not for lack of memory"),
+        (0, "killed", "so a person, a job scheduler or a memory daemon did"),
         (None, "killed", "often the machine ran out of memory"),
     ],
 )
@@ -183,25 +182,34 @@ def test_the_kernel_says_whether_memory_ran_out(run, kills, cause, words):
     assert (verdict.failure.rank, verdict.failure.cause) == (1, cause)
 
 
-def test_the_kernels_counters_are_read(tmp_path, monkeypatch):
-    machine, container = tmp_path / "vmstat", tmp_path / "memory.events"
-    monkeypatch.setattr(memory_kills, "COUNTERS", (machine, container))
+def test_the_count_of_the_own_group_goes_before_that_of_the_machine(tmp_path, monkeypatch):
+    """What the kernel ended in another container says nothing about this run."""
+    own, machine = tmp_path / "cgroup", tmp_path / "vmstat"
+    monkeypatch.setattr(memory_kills, "OWN_GROUP", own)
+    monkeypatch.setattr(memory_kills, "GROUPS", tmp_path / "groups")
+    monkeypatch.setattr(memory_kills, "MACHINE", machine)
     assert memory_kills.num_memory_kills() is None
     machine.write_text("nr_free_pages 12\noom_kill 3\n")
-    container.write_text("low 0\noom 9\noom_kill 7\n")
-    assert memory_kills.num_memory_kills() == 7
+    own.write_text("4:memory:/version/one\n0::/user.slice/job 7\n")
+    assert memory_kills.num_memory_kills() == 3
+    group = tmp_path / "groups/user.slice/job 7"
+    group.mkdir(parents=True)
+    (group / "memory.events").write_text("low 0\noom 9\noom_kill 0\n")
+    assert memory_kills.num_memory_kills() == 0
+    own.write_text("0::/\n")  # as a container sees its own
+    (tmp_path / "groups/memory.events").write_text("oom_kill 2\noom_group_kill 5\n")
+    assert memory_kills.num_memory_kills() == 2
 
 
-def test_the_last_checkpoint_and_the_way_on(run):
+def test_the_last_checkpoint_and_the_way_on(run, leave_checkpoint):
     leave_error(run, 0, "error")
     assert judge(run, 1).failure.advice == "It has no checkpoint yet; start it again."
-    folder = run.checkpoints / "last"
-    folder.mkdir()
-    (folder / "about.json").write_text(json.dumps({"epoch": 3, "step": 40, "run": run.id}))
-    (folder / "training.pt").write_bytes(b"")
+    folder = leave_checkpoint(run, epoch=3, step=40, run=run.id)
     failure = judge(run, 1).failure
     assert (failure.checkpoint.path, failure.checkpoint.epoch) == ("checkpoints/last", 3)
     assert failure.advice == f"`ringside resume {run.name}` goes on from step 40."
+    (folder / "about.json").write_text("{")
+    assert judge(run, 1).failure.advice == "It has no checkpoint yet; start it again."
 
 
 def test_files_that_say_more_are_named_and_empty_ones_are_not(run):
@@ -239,6 +247,9 @@ def test_an_exit_record_of_before_is_read(run):
         (stands(phase="evaluate", activity="data", epoch=3),
          "in the evaluation of epoch 3 while loading data"),
         (stands(phase="save", activity="begin", epoch=3), "in the saving after epoch 3"),
+        (stands(phase="compile", activity="begin", epoch=3), "at the beginning of epoch 3"),
+        (stands(phase="compile", activity="data", step=1),
+         "at step 1 (compiling) while loading data"),
     ],
 )  # fmt: skip
 def test_every_place_has_words(mark, words):
@@ -269,6 +280,8 @@ def test_several_ranks_behind_and_waiting():
         ("ddp", {"accumulation_steps": 2}, stands(activity="backward", batch=2),
          "the reduction of gradients at step 41"),
         ("ddp", {}, stands(step=1), None),
+        ("ddp", {"compile": True}, stands(phase="compile", step=1, activity="backward"),
+         "the reduction of gradients at step 1"),
         ("ddp", {"local_sgd_steps": 8}, stands(step=41), "the averaging of weights after step 40"),
         ("fsdp", {}, stands(phase="evaluate", activity="evaluate"),
          "the gathering of weights in the evaluation of epoch 1"),
@@ -296,8 +309,11 @@ def test_a_run_in_which_nothing_moves_is_stalled(run, monkeypatch):
     leave_marks(run, stands(0, activity="forward"), stands(1))
     assert after(10) is None
     assert after(watch.limit_s) == watch.limit_s
-    leave_marks(run, stands(0, phase="evaluate"), stands(1))
-    assert after(10_000) is None
+    for unhurried in (stands(0, phase="evaluate"), stands(0, phase="compile", activity="forward"),
+                      stands(0, activity="save")):  # fmt: skip
+        leave_marks(run, unhurried, stands(1))
+        assert after(10_000) is None
+        assert after(10_000) is None
 
 
 FROZEN = """

@@ -14,6 +14,7 @@ import pytest
 from ringside.launch import local
 from ringside.launch.plan import _child_finds_ours, import_environment, make_plan, quoted_command
 from ringside.rundir import RunDir
+from ringside.spec import AccelerateSettings
 
 PACKAGES = Path(local.__file__).resolve().parents[2]
 WHERE = "import training, ringside; print(list(training.__path__)[0])"
@@ -45,8 +46,15 @@ def test_argv_of_several_processes(spec, run):
 
 
 def test_one_process_has_its_log_in_the_console(spec, run):
-    single = msgspec.structs.replace(spec, num_processes=1)
+    alone = AccelerateSettings(distributed_type="NO", num_processes=1)
+    single = msgspec.structs.replace(spec, num_processes=1, accelerate=alone)
     assert "--log_dir" not in make_plan(single, run).argv
+
+
+def test_torch_elastic_gets_a_folder_for_one_process_too(spec, run):
+    """Else it makes one among the temporary files, which a killed run leaves behind."""
+    one = msgspec.structs.replace(spec, num_processes=1)
+    assert str(run.logs) in make_plan(one, run).argv
 
 
 def test_environment_on_cpu(spec, run):

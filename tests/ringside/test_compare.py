@@ -21,7 +21,7 @@ def measured(root, make_spec, write_run):
         def write(run_id: str, preset: str, **fields):
             written = {
                 name: fields.pop(name)
-                for name in ("step_s", "epochs", "state", "device_name", "fingerprint")
+                for name in ("step_s", "epochs", "state", "device_name", "fingerprint", "decoder")
                 if name in fields
             }
             return write_run(make_spec(preset, **fields), run_id, **written)
@@ -105,6 +105,17 @@ def test_weak_scaling_goes_before_strong(root, make_spec, write_run):
         ({"device": "cuda"}, {}),
         ({"threads_per_device": 2}, {}),
         ({"training": {"channels_last": False}}, {}),
+        ({}, {"training": {"freeze": "backbone"}}),
+        ({}, {"training": {"ema_decay": 0.99}}),
+        ({"training": {"optimizer": "sgd"}}, {}),
+        ({"training": {"clip_norm": 0.0}}, {}),
+        ({}, {"training": {"color_jitter": 0.4}}),
+        ({"training": {"mixup": 0.2}}, {}),
+        ({}, {"training": {"cutmix": 1.0}}),
+        ({}, {"training": {"min_crop_area": 0.1}}),
+        ({"training": {"save_every_steps": 10}}, {}),
+        ({"training": {"num_workers": 8}}, {}),
+        ({"decoder": "cpu"}, {"decoder": "gpu"}),
         ({"micro_batch": 100}, {}),
         ({"device_name": "NVIDIA A100"}, {"device_name": "NVIDIA H200"}),
         ({"fingerprint": "other images"}, {}),
@@ -128,6 +139,7 @@ def test_without_a_matching_baseline_there_is_no_number(measured, baseline, run)
         ({"model": "resnet18"}, "model: resnet50 and resnet18"),
         ({"precision": "bf16"}, "precision"),
         ({"micro_batch": 100}, "batch"),
+        ({"training": {"freeze": "backbone"}}, "freeze: no and backbone"),
     ],
 )
 def test_a_baseline_that_does_not_fit_is_not_divided_by(make_spec, write_run, fields, part):
@@ -137,6 +149,27 @@ def test_a_baseline_that_does_not_fit_is_not_divided_by(make_spec, write_run, fi
     found = speedup(run, wrong)
     assert found.value is None
     assert part in found.reason
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"learning_rate": 0.1, "learning_rate_rule": "linear", "base_batch": 256},
+        {"warmup_epochs": 0.0, "label_smoothing": 0.1, "pos_weight_cap": 10.0},
+        {"best_by": "val_loss", "early_stop_epochs": 9, "trackers": ("tensorboard",)},
+        {"timeout_s": 60, "pretrained": True, "decoder": "cpu", "channels_last": True},
+    ],
+    ids=str,
+)
+def test_settings_without_effect_on_speed_do_not_matter(measured, training):
+    found = measured({"step_s": 0.2}, {"step_s": 0.2, "training": training})
+    assert found.value == pytest.approx(2.0)
+
+
+def test_what_really_decoded_counts_and_not_what_was_asked_for(measured):
+    gpu = {"decoder": "gpu", "device": "cuda"}
+    found = measured({**gpu, "training": {"decoder": "gpu"}}, gpu)
+    assert found.value == pytest.approx(2.0)
 
 
 def test_a_run_that_still_warms_up_has_no_number(measured):
@@ -195,6 +228,11 @@ def test_the_baseline_to_measure_is_a_baseline(make_spec, preset):
     assert baseline.gpu_ids == (4,)
     assert baseline.environment == {}
     assert scaling_of(spec, baseline) == "weak"
+
+
+def test_the_baseline_of_a_resumed_run_begins_at_the_start(make_spec):
+    """The checkpoint is half trained, and may be gone by then."""
+    assert baseline_of(make_spec("ddp", resume_from="/runs/x/checkpoints/last")).resume_from is None
 
 
 # --- side by side -----------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from ringside import hardware
 from ringside.errors import RingsideError
 from ringside.hardware import Gpu, Hardware, read_hardware
 
@@ -131,7 +130,7 @@ def test_the_mask_follows_the_rules_of_cuda(three_gpus, monkeypatch, mask, indic
 )
 def test_a_container_has_as_many_cores_as_its_quota(tmp_path, monkeypatch, text, cores):
     """Two processes on half a core measure nothing."""
-    monkeypatch.setattr(hardware, "CPU_MAX", tmp_path / "cpu.max")
+    monkeypatch.setattr("ringside.cores.CPU_MAX", tmp_path / "cpu.max")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)), raising=False)
     if text is not None:
         (tmp_path / "cpu.max").write_text(f"{text}\n")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import zipfile
 
-import msgspec
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from ringside.compare import baseline_of
 from ringside.errors import RingsideError, SpecError
@@ -65,13 +67,10 @@ def test_fp16_and_fp32_run_on_every_gpu():
         assert spec_of(preset, gpus((7, 0), (7, 0))).num_processes == 2
 
 
-def test_a_resumed_run_meets_the_same_gpus(make_spec, write_run):
+def test_a_resumed_run_meets_the_same_gpus(make_spec, write_run, leave_checkpoint):
     spec = make_spec("ddp", precision="bf16", device="cuda", gpu_ids=(0, 1))
     run = write_run(spec, "20260101-000000-old-run")
-    folder = run.checkpoints / "last"
-    folder.mkdir(parents=True)
-    (folder / "training.pt").write_bytes(b"")
-    (folder / "about.json").write_bytes(msgspec.json.encode({"epoch": 2}))
+    folder = leave_checkpoint(run, epoch=2)
     assert continue_run(run, gpus((8, 0), (8, 0))).resume_from == str(folder)
     with pytest.raises(SpecError, match=r"bf16 needs GPUs of compute capability 8\.0"):
         continue_run(run, gpus((7, 0), (7, 0)))
@@ -103,9 +102,18 @@ def test_synchronised_batchnorm_on_gpus_has_a_plain_baseline():
     assert "on one GPU" in alone
 
 
+def write_weights(path, **options):
+    """A whole file of weights, as torch or safetensors writes it."""
+    weights = {"weight": torch.zeros(100)}
+    if path.suffix == ".safetensors":
+        save_file(weights, path)
+    else:
+        torch.save(weights, path, **options)
+
+
 @pytest.mark.parametrize("name", ["w.safetensors", "w.pth", "w.pt"])
 def test_a_weights_file_becomes_an_absolute_path(name, tmp_path, monkeypatch):
-    (tmp_path / name).write_bytes(b"")
+    write_weights(tmp_path / name)
     monkeypatch.chdir(tmp_path)
     spec = spec_of("single", weights=name)
     assert spec.weights == str(tmp_path / name)
@@ -117,7 +125,7 @@ def test_a_run_gives_its_best_checkpoint(make_spec, write_run):
     run = write_run(make_spec("single"), "20260101-000000-old-run")
     folder = run.checkpoints / "best"
     folder.mkdir(parents=True)
-    (folder / "model.safetensors").write_bytes(b"")
+    write_weights(folder / "model.safetensors")
     for text in ("old-run", run.id, str(run.path), str(folder)):
         assert spec_of("single", weights=text).weights == str(folder)
 
@@ -131,14 +139,53 @@ def test_weights_that_are_not_there_are_refused(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "spoil", "fault"),
+    [
+        ("w.pth", lambda whole: b"", "no file that torch.save wrote"),
+        ("w.pth", lambda whole: b"<html>404</html>", "no file that torch.save wrote"),
+        ("w.pth", lambda whole: whole[:-40], "not whole"),
+        ("w.safetensors", lambda whole: b"", "no safetensors file, or not a whole one"),
+        ("w.safetensors", lambda whole: whole[:-8], "no safetensors file, or not a whole one"),
+        ("w.safetensors", lambda whole: b"x" * 100, "no safetensors file, or not a whole one"),
+    ],
+)
+def test_a_file_that_holds_no_weights_is_refused_before_the_launch(name, spoil, fault, tmp_path):
+    path = tmp_path / name
+    write_weights(path)
+    path.write_bytes(spoil(path.read_bytes()))
+    assert refusal("single", weights=str(path)).endswith(f"cannot be used: it is {fault}.")
+
+
+def test_another_zip_archive_is_no_file_of_weights(tmp_path):
+    with zipfile.ZipFile(tmp_path / "w.pth", "w") as archive:
+        archive.writestr("notes.txt", "no weights")
+    assert "torch.save did not write" in refusal("single", weights=str(tmp_path / "w.pth"))
+
+
+def test_a_file_of_an_old_torch_is_taken(tmp_path):
+    write_weights(tmp_path / "w.pth", _use_new_zipfile_serialization=False)
+    assert spec_of("single", weights=str(tmp_path / "w.pth")).weights
+
+
+def test_weights_of_another_model_are_refused(make_spec, write_run, leave_checkpoint):
+    run = write_run(make_spec("single"), "20260101-000000-old-run")
+    folder = leave_checkpoint(run).rename(run.checkpoints / "best")
+    write_weights(folder / "model.safetensors")
+    assert spec_of("single", weights="old-run", model="resnet50.a1_in1k").weights == str(folder)
+    assert (
+        "The weights old-run are of the model resnet50 and the run would train resnet18"
+    ) in refusal("single", weights="old-run", model="resnet18")
+
+
 def test_weights_have_one_origin(tmp_path):
-    (tmp_path / "w.pth").write_bytes(b"")
+    write_weights(tmp_path / "w.pth")
     sentence = refusal("single", weights=str(tmp_path / "w.pth"), overrides={"pretrained": "true"})
     assert "both say where weights come from" in sentence
 
 
 def test_a_random_backbone_that_is_frozen_is_pointed_out(tmp_path):
-    (tmp_path / "w.pth").write_bytes(b"")
+    write_weights(tmp_path / "w.pth")
     frozen = {"freeze": "backbone"}
     assert "at random" in plan_notes(spec_of("single", overrides=frozen))[-1]
     for better in ({"weights": str(tmp_path / "w.pth")}, {"overrides": {"pretrained": "true"}}):

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
+from ringside import models
 from ringside.errors import SpecError
-from ringside.models import SUGGESTED, check_model, model_names
+from ringside.models import SUGGESTED, check_model, is_resnet, mentions_class
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,45 @@ def test_without_timm_any_name_passes(monkeypatch):
     """The page may run where the trainer is not installed; the trainer then has the last word."""
     monkeypatch.setitem(sys.modules, "timm", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    model_names.cache_clear()
+    forget()
     try:
         assert check_model("anything") == "anything"
+        assert is_resnet("resnet50") is None
+        assert mentions_class("resnet50", ("Bottleneck",)) is None
     finally:
-        model_names.cache_clear()
+        forget()
+
+
+def forget() -> None:
+    models._sources.cache_clear()
+    models._modules.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("resnet50", True), ("resnext50_32x4d.a1h_in1k", True), ("seresnet50", True),
+        ("test_resnet", True), ("skresnet18", True), ("res2net50_26w_4s", True),
+        ("vit_small_patch16_224", False), ("convnext_tiny", False), ("resnetv2_50", False),
+        ("legacy_seresnet18", False), ("tresnet_m", False),
+    ],
+)  # fmt: skip
+def test_the_family_is_told_as_the_model_itself_tells_it(name, expected):
+    import timm
+    import torch
+    from timm.models.resnet import ResNet
+
+    with torch.device("meta"):
+        model = timm.create_model(name)
+    assert is_resnet(name) == isinstance(model, ResNet) == expected
+    blocks = {type(module).__name__ for module in model.modules()}
+    assert mentions_class(name, sorted(blocks))
+
+
+@pytest.mark.parametrize(
+    "name", ["vit_small_patch16_224", "convnext_tiny", "deit_small_patch16_224"]
+)
+def test_what_a_module_and_its_imports_never_name_is_not_there(name):
+    assert mentions_class(name, ("Bottleneck", "BasicBlock")) is False
+    assert mentions_class("resnet50", ("Bottleneck", "BasicBlock"))
+    assert mentions_class("deit_small_patch16_224", ("Block",))

@@ -139,13 +139,12 @@ def test_efficiency_and_device_hours_count_gpus_not_processes(root, write_run):
 
 
 @pytest.mark.parametrize(("processes", "devices"), [(None, 3), (2, 2)])
-def test_a_continued_run_keeps_its_gpus_unless_others_are_asked_for(processes, devices, write_run):
+def test_a_continued_run_keeps_its_gpus_unless_others_are_asked_for(
+    processes, devices, write_run, leave_checkpoint
+):
     spec = spec_of("data_parallel", 4, processes=3, batch=48)
     run = write_run(spec, "20260102-000000-calm-fox", epochs=1)
-    folder = run.checkpoints / "last"
-    folder.mkdir(parents=True)
-    (folder / "training.pt").touch()
-    (folder / "about.json").write_text('{"epoch": 2}')
+    leave_checkpoint(run, epoch=2)
     again = continue_run(run, machine(4), processes=processes)
     assert (again.num_processes, again.num_devices) == (1, devices)
     assert again.accelerate.num_processes == 1

@@ -46,6 +46,24 @@ def test_they_come_back_as_they_were(root, predicted):
     assert read_predictions(run) is None
 
 
+def test_classes_that_were_never_trained_are_kept_and_left_out(root, predicted):
+    run, good, bad = create_run_dir(root), predicted(0.3), predicted(1.5, seed=1)
+    for kept in (good, bad):
+        kept.num_trained = [5, 0, 2, 9]
+    write_predictions(run, bad)
+    back = read_predictions(run)
+    assert back.num_trained == [5, 0, 2, 9]
+    trained = [0, 2, 3]
+    by_hand = roc_auc_score(bad.targets[:, trained], bad.probabilities[:, trained]) - roc_auc_score(
+        good.targets[:, trained], good.probabilities[:, trained]
+    )
+    assert score_differences(good, back)["auc_macro"].delta == pytest.approx(by_hand, abs=1e-9)
+    back.num_trained = None  # of an older run: its means are over four classes
+    assert score_differences(good, back) == {}
+    good.num_trained = [1, 1, 1, 1]
+    assert score_differences(good, back)
+
+
 def test_a_clearly_worse_run_has_an_interval_below_zero(predicted):
     good, bad = predicted(0.3), predicted(1.5, seed=1)
     interval = score_differences(good, bad)["auc_macro"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringside.errors import RingsideError, SpecError
+from ringside.errors import RingsideError, RunDirError, SpecError
 from ringside.hardware import Gpu, Hardware
+from ringside.overrides import parse_overrides, read_value, with_overrides
+from ringside.presets import Library
 from ringside.request import RunRequest, continue_run, resolve
 from ringside.sentences import plan_notes, plan_sentence
-from ringside.spec import RunSpec
+from ringside.spec import AccelerateSettings, FsdpConfig, RunSpec, TrainingSettings
 
 GIB = 2**30
 
@@ -216,15 +218,25 @@ def test_what_cannot_run_is_refused_in_one_sentence(preset, hardware, fields, pa
         ("about.title", "x", ["about.title", "no setting"]),
         ("accelerate.learning_rate", "1", ["accelerate.learning_rate"]),
         ("num_processes", "4", ["--processes"]),
-        ("learning_rate", "fast", ["learning_rate", "float"]),
-        ("learning_rate", "-1", ["learning_rate", "0"]),
-        ("learning_rate", "1e999", ["learning_rate", "too large"]),
-        ("compile", "yes", ["compile", "bool"]),
-        ("comm_hook", "", ["comm_hook", "bf16"]),
-        ("comm_hook", "[1", ["comm_hook"]),
-        ("mixed_precision", "fp8", ["mixed_precision", "fp16"]),
+        ("learning_rate", "fast", ["learning_rate must be a number above 0, not fast."]),
+        ("learning_rate", "-1", ["learning_rate must be a number above 0, not -1."]),
+        ("learning_rate", "nan", ["learning_rate must be a number above 0, not nan."]),
+        ("learning_rate", "", ["learning_rate must be a number above 0, not empty."]),
+        ("learning_rate", "1e999", ["a number above 0, not 1e999."]),
+        ("learning_rate", "9" * 90, ["not 9999999999999999999999999999999999999999…."]),
+        ("training.compile", "yes", ["compile must be true or false, not yes."]),
+        ("num_workers", "none", ["num_workers must be a whole number from 0 to 256, or null"]),
+        ("momentum", "1", ["momentum must be a number of at least 0 and below 1, not 1."]),
+        ("min_crop_area", "0", ["min_crop_area must be a number above 0 and at most 1, not 0."]),
+        ("channels_last", "maybe", ["channels_last must be true or false, or null, not maybe."]),
+        ("comm_hook", "", ["comm_hook must be bf16, fp16, no or power_sgd, not empty."]),
+        ("comm_hook", "[1", ["comm_hook", "[1"]),
+        ("mixed_precision", "fp8", ["mixed_precision must be bf16, fp16 or no, not fp8."]),
+        ("trackers", "{a: 1}", ["trackers must be one name, or several with commas between"]),
+        ("trackers", "tensorbord", ["no tracker 'tensorbord'"]),
         ("distributed_type", "FSDP", ["fsdp_config"]),
-        ("accumulation_steps", "0", ["accumulation_steps", "1"]),
+        ("accumulation_steps", "0", ["accumulation_steps must be a whole number of at least 1"]),
+        ("accumulation_steps", "1.5", ["a whole number of at least 1, not 1.5."]),
         ("environment.LD_PRELOAD", "/x.so", ["LD_PRELOAD"]),
         ("environment.NCCL_DEBUG", "a\0b", ["NCCL_DEBUG", "printable"]),
     ],
@@ -232,6 +244,98 @@ def test_what_cannot_run_is_refused_in_one_sentence(preset, hardware, fields, pa
 def test_an_override_that_cannot_be_is_refused(key, text, parts):
     sentence = refusal(overrides={key: text})
     assert [part for part in parts if part not in sentence] == []
+
+
+def test_every_setting_says_what_it_takes():
+    """One rule for all types; a new setting of an unknown type would say nothing."""
+    for kind in (TrainingSettings, AccelerateSettings, FsdpConfig):
+        for name in kind.__struct_fields__:
+            with pytest.raises(SpecError) as refused:
+                read_value(name, "[[1]]")
+            assert str(refused.value).startswith(f"{name} must be ")
+            assert "`" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("tensorboard", ("tensorboard",)), ("a, b", ("a", "b")), ("[a]", ("a",)), ("", ())],
+)
+def test_names_are_given_as_one_word_or_several(text, names, monkeypatch):
+    monkeypatch.setattr("ringside.request.check_trackers", lambda names: None)
+    assert spec_of(overrides={"trackers": text}).training.trackers == names
+
+
+@pytest.mark.parametrize(
+    ("pairs", "first", "second"),
+    [
+        (["epochs=1"], None, None),
+        (["learning_rate=1", "learning_rate=2"], "learning_rate=1", "learning_rate=2"),
+        (["compile=true", "training.compile=false"], "compile=true", "training.compile=false"),
+        (
+            ["fsdp_version=2", "accelerate.fsdp_config.fsdp_version=2"],
+            "fsdp_version=2",
+            "accelerate.fsdp_config.fsdp_version=2",
+        ),
+    ],
+)
+def test_a_setting_given_twice_is_refused_with_both(pairs, first, second):
+    if first is None:
+        with pytest.raises(SpecError, match="no setting of this name"):
+            parse_overrides(pairs)
+        return
+    with pytest.raises(SpecError) as refused:
+        parse_overrides(pairs)
+    assert f"{first} and {second} set the same thing" in str(refused.value)
+    with pytest.raises(SpecError, match="set the same thing"):
+        with_overrides(Library().get("ddp"), {"compile": "true", "training.compile": "false"})
+
+
+def test_a_setting_that_nothing_reads_is_refused_when_it_was_given(ours):
+    idle = {"power_sgd_rank": "8", "power_sgd_start_step": "5", "pipeline_micro_batches": "2"}
+    for name, value in {**idle, "momentum": "0.8"}.items():
+        assert refusal(overrides={name: value}).startswith(f"{name} needs ")
+    # At their defaults they are no wish, and where they are read they are welcome.
+    assert spec_of().training.momentum == TrainingSettings().momentum
+    assert spec_of(overrides={"momentum": "0.8", "optimizer": "sgd"}).training.momentum == 0.8
+    assert spec_of("ddp_powersgd", overrides={"power_sgd_rank": "8"}).training.power_sgd_rank == 8
+    # What a preset says goes idle with the setting that it depends on.
+    assert spec_of("ddp_powersgd", overrides={"comm_hook": "no"}).training.comm_hook == "no"
+    ours("accelerate: {distributed_type: MULTI_GPU}\ntraining: {momentum: 0.8}")
+    assert "momentum needs optimizer sgd" in refusal("ours")
+
+
+def test_threads_of_a_cpu_device_follow_their_variable(ours):
+    four = machine(num_cores=4)
+    asked = {"environment.OMP_NUM_THREADS": "2"}
+    spec = spec_of(hardware=four, overrides=asked)
+    assert (spec.threads_per_device, spec.num_processes) == (2, 2)
+    assert spec.sources["threads_per_device"] == "flag"
+    assert spec_of(hardware=four).sources["threads_per_device"] == "machine"
+    assert spec_of(hardware=machine(2), overrides=asked).threads_per_device == 1
+    assert "4 CPU cores for 2 threads a process; choose at most 2." in refusal(
+        hardware=four, processes=3, overrides=asked
+    )
+    for bad in ("0", "5", "two", "", "1.5"):
+        sentence = refusal(hardware=four, overrides={"environment.OMP_NUM_THREADS": bad})
+        assert "OMP_NUM_THREADS must be a whole number from 1 to 4" in sentence
+    ours('accelerate: {distributed_type: MULTI_GPU}\nenvironment: {OMP_NUM_THREADS: "4"}')
+    spec = spec_of("ours", four)
+    assert (spec.threads_per_device, spec.sources["threads_per_device"]) == (4, "preset")
+
+
+@pytest.mark.parametrize(
+    ("preset", "model", "words"),
+    [
+        ("model_parallel", "vit_small_patch16_224", "ResNet family"),
+        ("model_parallel", "convnext_tiny", "ResNet family"),
+        ("fsdp", "vit_small_patch16_224", "FSDP wraps blocks named Bottleneck or BasicBlock"),
+    ],
+)
+def test_a_model_that_the_strategy_cannot_take_is_refused(preset, model, words):
+    assert words in refusal(preset, model=model)
+    assert spec_of(preset, model="resnet18").model == "resnet18"
+    named = {"fsdp_transformer_layer_cls_to_wrap": "Block"}
+    assert spec_of("fsdp", model="vit_small_patch16_224", overrides=named)
 
 
 def test_a_preset_for_other_devices_is_refused(ours):
@@ -288,16 +392,13 @@ def test_accumulation_cannot_grow_the_batch_without_end():
 
 
 class TestContinue:
-    """`ringside resume`: from the last checkpoint, and only when something is left to train."""
+    """`ringside resume`: from the last checkpoint, and only when something is left to do."""
 
     @pytest.fixture
-    def stopped(self, make_spec, write_run):
+    def stopped(self, make_spec, write_run, leave_checkpoint):
         """Stopped after two of three epochs."""
         run = write_run(make_spec("ddp", epochs=3), "20260101-000000-calm-fox", state="stopped")
-        folder = run.checkpoints / "last"
-        folder.mkdir(parents=True)
-        folder.joinpath("training.pt").touch()
-        folder.joinpath("about.json").write_text('{"format": 1, "epoch": 3}')
+        leave_checkpoint(run, epoch=3)
         return run
 
     def test_it_goes_on_from_the_last_checkpoint(self, stopped):
@@ -310,8 +411,23 @@ class TestContinue:
         assert (spec.num_processes, spec.global_batch) == (4, 128)
 
     def test_nothing_left_to_train_is_a_sentence(self, stopped):
-        with pytest.raises(SpecError, match="has trained all of its 2 epochs"):
+        with pytest.raises(SpecError, match="has trained 2 epochs already; ask for more than 2"):
             continue_run(stopped, machine(), epochs=2)
+        with pytest.raises(SpecError, match="has trained 2 epochs already"):
+            continue_run(stopped, machine(), epochs=1)
+
+    def test_scores_of_the_last_epoch_are_left_to_do(self, stopped, leave_checkpoint):
+        leave_checkpoint(stopped, epoch=4)
+        with pytest.raises(SpecError, match="has trained all of its 3 epochs"):
+            continue_run(stopped, machine())
+        leave_checkpoint(stopped, epoch=4, unevaluated=3)
+        assert continue_run(stopped, machine()).epochs == 3
+
+    @pytest.mark.parametrize("content", ["", "{", "[1]", '{"epoch": "three"}'])
+    def test_a_damaged_description_is_a_sentence(self, stopped, content):
+        (stopped.checkpoints / "last/about.json").write_text(content)
+        with pytest.raises(RunDirError, match=r"about\.json does not describe a model"):
+            continue_run(stopped, machine())
 
     def test_without_a_checkpoint_it_is_refused(self, make_spec, write_run):
         run = write_run(make_spec("ddp"), "20260101-000000-calm-fox")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import re
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from ringside import rundir
 from ringside.errors import RunDirError
 from ringside.rundir import (
     RunDir,
@@ -58,6 +60,22 @@ def test_no_two_runs_share_a_directory(root):
     assert len({create_run_dir(root).path for _ in range(30)}) == 30
 
 
+def test_two_words_name_one_run(root, monkeypatch):
+    """Of twelve pairs each is drawn once; when none is free, a run starts all the same."""
+    monkeypatch.setattr(rundir, "_ADJECTIVES", ["calm", "swift", "warm"])
+    monkeypatch.setattr(rundir, "_ANIMALS", ["fox", "hare", "owl", "wren"])
+    names = [create_run_dir(root).name for _ in range(12)]
+    assert len(set(names)) == 12
+    monkeypatch.setattr(rundir, "time", SimpleNamespace(strftime=lambda _: "20990101-000000"))
+    assert create_run_dir(root).name in names
+
+
+@pytest.mark.parametrize("text", ["ox", "alm", "wl", "0102", "alm-fox", "fox-", "calm-o-"])
+def test_a_piece_inside_a_word_names_no_run(runs, text):
+    with pytest.raises(RunDirError, match="No run "):
+        find_run(runs, text)
+
+
 def test_runs_are_listed_newest_first_and_other_folders_are_left_alone(runs):
     assert [run.id for run in list_run_dirs(runs)] == [OWL, FOX, FOX_2]
     assert list_run_dirs(runs / "nowhere") == []
@@ -73,6 +91,8 @@ def test_runs_are_listed_newest_first_and_other_folders_are_left_alone(runs):
         ("owl", OWL),
         ("20251231", FOX_2),
         ("030406", OWL),
+        ("calm-o", OWL),
+        ("sw", FOX_2),
         ("last", OWL),
         ("latest", OWL),
     ],

@@ -52,6 +52,31 @@ def test_delta_is_the_difference_on_all_samples(metric: str) -> None:
     assert interval.low <= interval.high
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_class_that_was_never_trained_has_no_part_in_a_mean(metric: str) -> None:
+    a, b, targets = two_models()
+    task = "single_label" if metric == "accuracy" else "multi_label"
+    targets = one_hot(targets) if metric == "accuracy" else targets
+    trained = [3, 0, 1, 0, 7]
+    found = paired_bootstrap(
+        a, b, targets, metric=metric, task=task, num_trained=trained, num_resamples=50
+    )
+    of_a, of_b = (
+        getattr(score(p, targets, list("abcde"), task, num_trained=trained), metric) for p in (a, b)
+    )
+    assert found.delta == pytest.approx(of_b - of_a, abs=1e-12)
+    of_all = paired_bootstrap(a, b, targets, metric=metric, task=task, num_resamples=50)
+    if metric in ("f1_micro", "accuracy"):
+        assert found == of_all
+        return
+    kept = np.flatnonzero(trained)
+    alone = paired_bootstrap(
+        a[:, kept], b[:, kept], targets[:, kept], metric=metric, num_resamples=50
+    )
+    assert found == alone != of_all
+    assert paired_bootstrap(a, b, targets, metric=metric, num_trained=[0] * 5) is None
+
+
 def test_equal_models_differ_by_nothing() -> None:
     a, _, targets = two_models()
     interval = paired_bootstrap(a, a, targets)

@@ -19,7 +19,8 @@ from torchmetrics.classification import (
 )
 
 from ringside.errors import DataError
-from ringside.scores import Scores, score
+from ringside.scores import Scores, Task, score
+from ringside.scores.predictions import decide
 
 
 def floats(values: object) -> np.ndarray:
@@ -144,6 +145,39 @@ def test_a_class_without_negatives_has_no_auc_but_counts() -> None:
     assert scores.undefined_classes == ["always"]
     assert scores.per_class[0].average_precision == 1.0
     assert scores.f1_macro == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("task", ["multi_label", "single_label"])
+def test_a_class_that_was_never_trained_is_in_no_mean(task: Task) -> None:
+    """scikit-learn on the trained columns alone is the reference; decisions are all counted."""
+    probabilities, targets, classes = random_multi_label()
+    if task == "single_label":
+        targets = ints(np.eye(7)[np.arange(len(targets)) % 7])
+    plain = score(probabilities, targets, classes, task)
+    scores = score(probabilities, targets, classes, task, num_trained=[9, 0, 4, 1, 0, 2, 8])
+    trained = [0, 2, 3, 5, 6]
+    for value, function in (
+        (scores.auc_macro, sklearn_metrics.roc_auc_score),
+        (scores.map_macro, sklearn_metrics.average_precision_score),
+    ):
+        expected = function(targets[:, trained], probabilities[:, trained], average="macro")
+        assert value == pytest.approx(expected, abs=1e-12)
+    decided = decide(probabilities, task, 0.5)
+    expected = sklearn_metrics.f1_score(targets[:, trained], decided[:, trained], average="macro")
+    assert scores.f1_macro == pytest.approx(expected, abs=1e-12)
+    assert scores.auc_macro != plain.auc_macro
+    assert (scores.num_auc_classes, plain.num_auc_classes) == (5, 7)
+    named = [classes[1], classes[4]]
+    assert (scores.undefined_classes, scores.untrained_classes) == (named, named)
+    assert (scores.f1_micro, scores.accuracy, scores.hamming_loss) == (
+        plain.f1_micro, plain.accuracy, plain.hamming_loss,
+    )  # fmt: skip
+    never = scores.per_class[1]
+    assert (never.auc, never.average_precision, never.f1, never.f1_tuned) == (None,) * 4
+    assert never.threshold_tuned is None
+    assert never.true_positives == plain.per_class[1].true_positives
+    assert (never.num_trained, scores.per_class[0].num_trained) == (0, 9)
+    assert (plain.untrained_classes, plain.per_class[1].num_trained) == ([], None)
 
 
 def test_perfect_predictions_score_one_although_a_class_is_absent() -> None:

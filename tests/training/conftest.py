@@ -15,6 +15,7 @@ from training.control import Control
 from training.engine import Engine
 from training.input import Batches
 from training.input.loading import Crop, Pictures, make_loader
+from training.input.normalisation import IMAGENET
 from training.loop import Trainer
 from training.losses import training_loss
 from training.model import make_model, make_optimizer
@@ -55,7 +56,8 @@ def make_trainer(make_spec) -> Callable[..., Trainer]:
         engine.train_mode()
         order = TrainingOrder(spec, len(data.train), 0)
         pictures = Pictures(data.train, Crop(32, 0, True, 0.7), decode_here=True)
-        batches = Batches(make_loader(pictures, order, num_workers=0, pin=False), engine.device)
+        loader = make_loader(pictures, order, num_workers=0, pin=False)
+        batches = Batches(loader, engine.device, IMAGENET)
         trainer = Trainer(engine, order, batches, Control(0, 1), Lines(), Lines())
         trainer.windows.classes = data.classes
         return trainer

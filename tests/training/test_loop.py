@@ -15,6 +15,7 @@ from training.control import Control
 from training.engine import Engine
 from training.input import Batches
 from training.input.loading import Crop, Pictures, make_loader
+from training.input.normalisation import IMAGENET
 from training.loop import Trainer
 from training.losses import make_loss
 from training.order import TrainingOrder
@@ -59,7 +60,8 @@ def train(make_spec):
         engine.prepare(net, torch.optim.SGD(net.parameters(), lr=0.1))
         order = TrainingOrder(spec, len(data.train), 0)
         images = Pictures(data.train, Crop(32, 0, True, 0.7), decode_here=True)
-        batches = Batches(make_loader(images, order, num_workers=0, pin=False), engine.device)
+        loader = make_loader(images, order, num_workers=0, pin=False)
+        batches = Batches(loader, engine.device, IMAGENET)
         trainer = Trainer(engine, order, batches, Control(0, 1), Recorder(), Recorder())
         return trainer, trainer.train_epoch(1)
 

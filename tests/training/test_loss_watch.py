@@ -82,7 +82,8 @@ def test_a_class_is_named_only_where_it_stands_out(make_spec, logits, targets, l
 
 
 def test_the_outputs_of_cuda_graphs_are_not_kept(make_spec):
-    spec = make_spec("single", training={"compile": True, "compile_mode": "reduce-overhead"})
+    settings = {"compile": True, "compile_mode": "reduce-overhead"}
+    spec = make_spec("single", training=settings, device="cuda")
     watch = LossWatch(spec)
     logits = torch.tensor([[float("inf"), 0.0]])
     watch.see(1, torch.tensor(float("nan")), logits, torch.zeros(1, 2))

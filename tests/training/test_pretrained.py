@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import zipfile
 
 import pytest
 import timm
@@ -118,10 +119,20 @@ def test_a_model_is_left_alone_by_what_is_refused(donor, tmp_path):
         assert torch.equal(value, untouched.state_dict()[name]), name
 
 
+def write_script(path):
+    """The two files by which torch.jit.load knows its own archives."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/data.pkl", b"")
+        archive.writestr("a/constants.pkl", b"")
+
+
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [
-        ("a.pth", lambda p: p.write_bytes(b"not a checkpoint"), "cannot be read"),
+        ("a.pth", lambda p: p.write_bytes(b"not a checkpoint"), "no file that torch.save wrote"),
+        ("a.pth", lambda p: p.write_bytes(b"\x80\x02cos\nsystem\n."), "no file that torch.save"),
+        ("a.pth", lambda p: p.write_bytes(b"PK\x03\x04 and no more"), "not whole"),
+        ("a.pth", lambda p: write_script(p), "TorchScript program"),
         ("a.safetensors", lambda p: p.write_bytes(b"\x10"), "cannot be read"),
         ("a.pth", lambda p: p.write_bytes(b""), "cannot be read"),
         ("a.pth", lambda p: None, "are not there"),
@@ -135,6 +146,7 @@ def test_what_is_no_weights_file_is_a_sentence(name, write, message, tmp_path):
     with pytest.raises(SetupError, match=message) as refused:
         read_weights(tmp_path / name)
     assert "\n" not in str(refused.value)
+    assert "weights_only" not in str(refused.value)
 
 
 def test_code_in_a_pickle_is_not_run(tmp_path):

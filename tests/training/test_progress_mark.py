@@ -152,6 +152,7 @@ BUSY = """
             time.sleep(0.1)
             mark.enter("data")
     comes_on()
+    mark.enter(sys.argv[3])
     assert told == []
     stands_still()
     watch.end()
@@ -159,9 +160,18 @@ BUSY = """
 """
 
 
-@pytest.mark.parametrize(("phase", "is_ended"), [("train", True), ("data", False)])
-def test_only_a_training_step_that_stands_still_is_given_up(tmp_path, phase, is_ended):
-    argv = [sys.executable, "-c", dedent(BUSY), str(tmp_path / "rank0.stack.txt"), phase]
+@pytest.mark.parametrize(
+    ("phase", "activity", "is_ended"),
+    [
+        ("train", "forward", True),
+        ("data", "begin", False),
+        ("compile", "forward", False),
+        ("train", "save", False),
+    ],
+)
+def test_only_a_training_step_that_stands_still_is_given_up(tmp_path, phase, activity, is_ended):
+    stacks = str(tmp_path / "rank0.stack.txt")
+    argv = [sys.executable, "-c", dedent(BUSY), stacks, phase, activity]
     done = subprocess.run(argv, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert ("stands_still" in done.stdout) == is_ended

@@ -11,14 +11,13 @@ import pytest
 import torch
 from torch import nn
 
-from ringside.checkpoints import read_thresholds
+from ringside.checkpoints import BestScore, read_about, read_thresholds
 from ringside.class_scores import EpochClasses, read_class_scores
-from ringside.events import CheckpointSaved, Evaluated, Warned
+from ringside.events import CheckpointSaved, EpochTrained, Evaluated, Warned
 from ringside.predictions import Predictions, read_predictions
 from ringside.rundir import RunDir, create_run_dir
 from ringside.scores import score
 from training import saving
-from training.best import BestScore
 from training.resume import Progress
 
 Usage = namedtuple("Usage", "total used free")
@@ -39,7 +38,7 @@ def make_saver(root, make_spec, monkeypatch):
             model=plain, averager=None, pipeline=None, named_module=plain, num_replicas=1, ema=None,
             average_statistics=lambda: None,
         )  # fmt: skip
-        data = SimpleNamespace(classes=CLASSES, task="multi_label")
+        data = SimpleNamespace(classes=CLASSES, task="multi_label", fingerprint="abc")
         writer = SimpleNamespace(write=events.append)
         return saving.Saver(engine, create_run_dir(root), None, writer, data), events
 
@@ -125,6 +124,19 @@ def test_a_resumed_run_knows_the_best_so_far(make_saver):
     assert read_thresholds(second.run.checkpoints / "best").epoch == 1
     end_epoch(second, 4, 0.95)
     assert best_saved(events) == [1, 4]
+
+
+def test_the_description_tells_the_data_and_an_epoch_without_scores(make_saver):
+    saver, _ = make_saver()
+    trained = EpochTrained(
+        epoch=1, epoch_time_s=1.0, epoch_time_s_min=1.0, num_samples=4, samples_per_s=4.0,
+        num_optimizer_steps=1, train_loss=0.5,
+    )  # fmt: skip
+    saver.now(Progress(epoch=2, step=1, unevaluated=trained))
+    about = read_about(saver.run.checkpoints / "last")
+    assert (about.epoch, about.unevaluated, about.data_fingerprint) == (2, 1, "abc")
+    end_epoch(saver, 1, 0.5)
+    assert read_about(saver.run.checkpoints / "last").unevaluated is None
 
 
 def test_a_best_by_another_score_does_not_count(make_saver):

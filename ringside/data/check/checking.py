@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ringside.cores import num_cores
 from ringside.data.check.content import Content, content_of
 from ringside.data.check.decoding import (
     CHUNK_IMAGES,
@@ -17,10 +18,15 @@ from ringside.data.check.decoding import (
 from ringside.data.check.equal import equal_groups, notes_on_equal
 from ringside.data.check.report import BadFile, ClassCount, DataReport, UnusualImages
 from ringside.data.discovery import parse_data
-from ringside.data.folder.dealing import notes_on_classes, with_splits
+from ringside.data.folder.dealing import (
+    notes_on_classes,
+    notes_on_lost,
+    refuse_unusable,
+    with_splits,
+)
 from ringside.data.folder.records import Record
 from ringside.data.notes import Note
-from ringside.data.pool import num_cpus, spread
+from ringside.data.pool import spread
 from ringside.errors import DataError
 
 if TYPE_CHECKING:
@@ -74,7 +80,7 @@ def _decode(
 ) -> Decoded:
     """All results in one, in the order of the pictures, however they arrived."""
     total = len(content.names)
-    workers = workers or max(1, min(num_cpus(), total // MIN_PER_WORKER))
+    workers = workers or max(1, min(num_cores(), total // MIN_PER_WORKER))
     digests, bad = bytearray(DIGEST_BYTES * total), []
     kinds: dict[str, list[int]] = {}
     done = 0
@@ -116,17 +122,22 @@ def _dealt(
         return equal_groups(decoded.digests, [position_of[record.path] for record in records])
 
     try:
-        if not any(record.labels for record in usable):
-            raise DataError(f"No usable image in {name} has a label.")
+        refuse_unusable(usable, content.task, name)
         records, notes = with_splits(usable, name, twins)
     except DataError as error:
         return [], [Note("no-run", f"No run can use this: {error}")]
-    return records, [*notes, *notes_on_classes(records), *notes_on_equal(records, twins(records))]
+    kept = {record.path for record in records}
+    left_out = [record.labels for record in content.records if record.path not in kept]
+    lost = notes_on_lost([*left_out, *(p.labels for p in content.problems)], records)
+    equal = notes_on_equal(records, twins(records))
+    return records, [*notes, *notes_on_classes(records), *lost, *equal]
 
 
 def _class_counts(content: Content, records: list[Record]) -> tuple[ClassCount, ...]:
     """Every class that any row names, with what is left of it."""
-    names = sorted({label for record in content.records for label in record.labels})
+    named = [record.labels for record in content.records]
+    named += [problem.labels for problem in content.problems]
+    names = sorted({label for labels in named for label in labels})
     counts = Counter((record.split, label) for record in records for label in record.labels)
     return tuple(
         ClassCount(name=name, train=counts["train", name], val=counts["val", name])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringside.data.images import ImageSplit
 from ringside.data.pixels import Fault, PictureError, load_image, to_rgb
+from ringside.data.pool import stop_point
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,6 +57,7 @@ def decode_chunk(chunk: Chunk) -> Decoded:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's remarks on odd files; faults are raised
         for i in range(len(chunk.pictures)):
+            stop_point()
             try:
                 data = chunk.pictures.read(i)
                 digest = hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()

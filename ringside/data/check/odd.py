@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from ringside.data.check.report import DataReport
+from ringside.data.images import read_file
 from ringside.data.pixels import thumbnail
 from ringside.errors import DataError
 
@@ -30,8 +30,8 @@ def odd_images(report: DataReport, size: int = 96) -> tuple[OddImage, ...]:
     for unusual in report.unusual:
         for file in unusual.examples:
             try:
-                data = (Path(report.root) / file).read_bytes()
+                data = read_file(f"{report.root}/{file}", file)
                 found.append(OddImage(unusual.kind, file, thumbnail(data, file, size)))
-            except (OSError, DataError):
+            except DataError:
                 continue
     return tuple(found)

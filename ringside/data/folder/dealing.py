@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from ringside.data.folder.records import Record
+from ringside.data.images import Task
 from ringside.data.notes import Note, WarningCode, counted, first_few
 from ringside.data.stratify import choose_val
 from ringside.errors import DataError
@@ -34,6 +35,32 @@ def with_splits(
     return dealt, [Note("drawn-split", message)]
 
 
+def refuse_unusable(records: Sequence[Record], task: Task, name: str) -> None:
+    """`DataError` where nothing can be learned from the records of the data `name`."""
+    if not records:
+        raise DataError(
+            f"No image of {name} can be used: mend its bad files and rows, or choose other data."
+        )
+    labels = {label for record in records for label in record.labels}
+    if not labels:
+        raise DataError(f"No usable image of {name} has a label: fill the column of the labels.")
+    if task == "single_label" and len(labels) == 1:
+        raise DataError(
+            f"All usable images of {name} are of one class, {min(labels)!r}: a run tells at least "
+            "two apart, so add images of another."
+        )
+
+
+def notes_on_lost(left_out: Iterable[Collection[str]], records: Sequence[Record]) -> list[Note]:
+    """Classes that went with the last of their images; `left_out` are labels of such images."""
+    kept = {label for record in records for label in record.labels}
+    lost = sorted({label for labels in left_out for label in labels} - kept)
+    if not lost:
+        return []
+    message = f"No class of a run, because all images of it are left out: {first_few(lost)}."
+    return [Note("lost-class", message)]
+
+
 def notes_on_classes(records: Sequence[Record]) -> list[Note]:
     """Classes that are never learned or cannot be scored, and images without a class."""
     num_val = sum(record.split == "val" for record in records)
@@ -45,7 +72,7 @@ def notes_on_classes(records: Sequence[Record]) -> list[Note]:
     found: tuple[tuple[WarningCode, str, Collection[str]], ...] = (
         (
             "only-in-val",
-            "Never learned, because only validation has images of it",
+            "Never learned and left out of the scores, because only validation has images of it",
             val.keys() - train.keys(),
         ),
         (

@@ -79,7 +79,8 @@ class _Part:
 def _read_one(listing: Listing, path: str, table: Table, separator: Separator | None) -> _Part:
     labels = read_labels(table, separator)
     files = NamedFiles(listing, posixpath.dirname(path), path)
-    found = [files.find(name, n) for n, name in enumerate(table.texts(table.image_column), 1)]
+    names = table.texts(table.image_column)
+    found = [files.find(name, n, labels.rows[n - 1]) for n, name in enumerate(names, 1)]
     split_names = _split_names(table, found, posixpath.dirname(path))
     rows, problems = [], files.problems
     for number, file in enumerate(found, 1):
@@ -164,7 +165,8 @@ def _without_repeated(rows: list[_Row]) -> tuple[list[_Row], list[Problem], list
             for row in same
         )
         reason = f"its rows contradict each other, {said}: keep one row with all its labels"
-        problems.append(Problem("conflicting-rows", path, reason))
+        labels = tuple(dict.fromkeys(label for row in same for label in row.labels))
+        problems.append(Problem("conflicting-rows", path, reason, labels))
     num_repeated = sum(len(rows_of[row.path]) - 1 for row in kept)
     if not num_repeated:
         return kept, problems, []

@@ -50,7 +50,7 @@ class NamedFiles:
     problems: list[Problem] = field(default_factory=list)
     num_without_ending: int = 0
 
-    def find(self, name: str, row: int) -> str:
+    def find(self, name: str, row: int, labels: tuple[str, ...] = ()) -> str:
         """The relative path of the file `name`; an empty text and a problem when there is none."""
         path = ""
         for spelling in _spellings(name):
@@ -64,9 +64,9 @@ class NamedFiles:
         where = f"row {row} of {self.table_name}"
         if not path or self._is_beyond_link(path):
             reason = f"{where}: outside the data folder"
-            self.problems.append(Problem("outside", path or name, reason))
+            self.problems.append(Problem("outside", path or name, reason, labels))
         else:
-            self.problems.append(Problem("missing", path, f"{where}: no such file"))
+            self.problems.append(Problem("missing", path, f"{where}: no such file", labels))
         return ""
 
     def _is_beyond_link(self, path: str) -> bool:

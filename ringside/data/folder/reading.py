@@ -38,6 +38,11 @@ class Found:
             )
         return [record for record in self.records.records if record.path not in skip]
 
+    def left_out(self, skip: Collection[str]) -> list[tuple[str, ...]]:
+        """The labels of what `skip` names."""
+        skipped = [record.labels for record in self.records.records if record.path in skip]
+        return skipped + [p.labels for p in self.records.problems if p.file in skip]
+
 
 def read_images(path: Path, separator: Separator | None = None) -> Found:
     """A table, a folder with a metadata file, or class folders.

@@ -28,6 +28,7 @@ class Problem:
     code: RowFault
     file: str
     reason: str
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -46,13 +47,14 @@ def _cells(files: tuple[str, ...], column: str) -> Any:
 class ArrowImages:
     """Pictures of several splits; `places` int64 `[n, 2]` are the part and the row of each.
 
-    `root` is the repository.
+    `root` is the repository. Rows may name files in `folders` (without links) and nowhere else.
     """
 
     root: str
     parts: tuple[Part, ...]
     places: NDArray[np.int64]
     targets: NDArray[np.uint8]
+    folders: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -70,7 +72,15 @@ class ArrowImages:
         if not stored:
             reason = "holds no picture: leave the row out."
             raise PictureError.about(self.name(i), "empty", reason)
-        return read_file(stored, self.name(i))
+        return read_file(self._contained(stored, i), self.name(i))
+
+    def _contained(self, path: str, i: int) -> str:
+        """The file without links; whoever wrote the data set could name any of this machine."""
+        found = os.path.realpath(path) if "\0" not in path else ""
+        if any(found.startswith(f"{folder}{os.sep}") for folder in self.folders):
+            return found
+        reason = f"names {path[:200]!r}, outside the caches of Hugging Face: leave the row out."
+        raise PictureError.about(self.name(i), "unreadable", reason)
 
     def stored(self, i: int) -> Any:
         """The Arrow buffer of picture `i`, without a copy, or the path of its file."""

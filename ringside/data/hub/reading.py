@@ -10,6 +10,7 @@ from ringside.data.classes import multi_hot
 from ringside.data.folder.labels import Labels
 from ringside.data.folder.records import Record
 from ringside.data.hub import loading
+from ringside.data.hub.caches import cache_folders
 from ringside.data.hub.columns import find_image_column, read_hub_labels
 from ringside.data.hub.pictures import ArrowImages, Part
 from ringside.data.images import Task
@@ -48,7 +49,11 @@ class HubFound:
         ]
         targets = multi_hot([record.labels for record in records], classes)
         return ArrowImages(
-            self.root, self.parts, np.array(places, dtype=np.int64).reshape(-1, 2), targets
+            self.root,
+            self.parts,
+            np.array(places, dtype=np.int64).reshape(-1, 2),
+            targets,
+            cache_folders(),
         )
 
 

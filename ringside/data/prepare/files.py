@@ -10,32 +10,32 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from ringside.data.images import Task
-from ringside.errors import DataError
 from ringside.rundir import write_atomic
 
 FORMAT = 1
+MIN_SIDE = 16  # pixels
 MAKER = "ringside data prepare"
 MARKER, INDEX, IMAGES, PIXELS = "prepared.json", "index.json", "images", "pixels.npy"
 
-T = TypeVar("T")
+Count = Annotated[int, Meta(ge=0)]
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """How pictures are made smaller.
 
     `jpeg` resizes the short side to `short_side` pixels, never up, and encodes with `quality`.
-    `raw` keeps the centre square, `short_side` pixels wide, without a codec; `quality` says nothing
-    there.
+    `raw` keeps the centre square, `short_side` pixels wide, without a codec; all are of one size,
+    so smaller pictures become larger. `quality` says nothing there.
     """
 
     format: Literal["jpeg", "raw"] = "jpeg"
-    short_side: Annotated[int, Meta(ge=16, le=4096)] = 256
+    short_side: Annotated[int, Meta(ge=MIN_SIDE, le=4096)] = 256
     quality: Annotated[int, Meta(ge=1, le=95)] = 90
 
     @property
@@ -59,8 +59,8 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True):
     task: Task
     classes: tuple[str, ...]
     synthetic: bool
-    num_train: int
-    num_val: int
+    num_train: Count
+    num_val: Count
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     pillow: str
@@ -91,24 +91,6 @@ def read_marker(folder: Path) -> Marker | None:
         return msgspec.json.decode((folder / MARKER).read_bytes(), type=Marker)
     except (OSError, msgspec.DecodeError):
         return None
-
-
-def read_index(folder: Path, marker: Marker) -> Index:
-    """The index that belongs to the marker. Raises `DataError` when it is not whole."""
-    try:
-        index = msgspec.json.decode((folder / INDEX).read_bytes(), type=Index)
-    except (OSError, msgspec.DecodeError) as error:
-        raise _broken(folder, str(error)) from error
-    if not len(index.files) == len(index.labels) == marker.num_images:
-        raise _broken(folder, f"{len(index.files)} names for {marker.num_images} pictures")
-    return index
-
-
-def _broken(folder: Path, reason: str) -> DataError:
-    return DataError(
-        f"{folder} is a damaged prepared set ({INDEX}: {reason}): remove the folder and prepare "
-        "the data again."
-    )
 
 
 def write_json(path: Path, content: msgspec.Struct) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ringside.data.images import ImageSplit, PackedBytes
 from ringside.data.pixels import decode_rgb
@@ -17,23 +17,49 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def make_picture(split: ImageSplit, i: int, recipe: Recipe) -> bytes | NDArray[np.uint8]:
-    """Picture `i` as the recipe wants it: an encoded JPEG, or uint8 `[side, side, 3]`.
+Source: TypeAlias = "bytes | NDArray[np.uint8]"
+"""A picture as a split hands it over: encoded, or pixels `[height, width, 3]`."""
+
+
+def source_of(split: ImageSplit, i: int) -> Source:
+    """Picture `i` before anything is done with it. Raises `PictureError`."""
+    pixels = getattr(split, "pixels", None)
+    source: Source = pixels(i) if pixels else split.read(i)
+    return source
+
+
+def make_jpeg(source: Source, name: str, recipe: Recipe) -> bytes:
+    """The picture `name` as an encoded JPEG, its short side as the recipe wants, never larger.
 
     Decoded by the rule of `decode_rgb`, which so applies once and for all. Resized with Lanczos
     and antialiasing. Raises `PictureError` when it cannot be read.
     """
+    encoded = io.BytesIO()
+    image = _smaller(_decoded(source, name), recipe.short_side)
+    image.save(encoded, "JPEG", quality=recipe.quality)
+    return encoded.getvalue()
+
+
+def make_square(source: Source, name: str, side: int) -> tuple[NDArray[np.uint8], bool]:
+    """The centre of the picture `name`, uint8 `[side, side, 3]`, and whether it had to be enlarged.
+
+    Decoded, resized and refused as in `make_jpeg`.
+    """
     import numpy as np
+
+    image = _decoded(source, name)
+    return np.asarray(_centre_square(image, side), dtype=np.uint8), min(image.size) < side
+
+
+def short_side_of(source: Source, name: str) -> int:
+    """Of the picture `name`, in pixels. Raises `PictureError` when it cannot be read."""
+    return min(_decoded(source, name).size)
+
+
+def _decoded(source: Source, name: str) -> Image:
     from PIL import Image
 
-    pixels = getattr(split, "pixels", None)
-    rgb = pixels(i) if pixels else decode_rgb(split.read(i), split.name(i))
-    image = Image.fromarray(rgb)
-    if recipe.format == "raw":
-        return np.asarray(_centre_square(image, recipe.short_side), dtype=np.uint8)
-    encoded = io.BytesIO()
-    _smaller(image, recipe.short_side).save(encoded, "JPEG", quality=recipe.quality)
-    return encoded.getvalue()
+    return Image.fromarray(decode_rgb(source, name) if isinstance(source, bytes) else source)
 
 
 def _smaller(image: Image, short_side: int) -> Image:

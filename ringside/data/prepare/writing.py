@@ -7,12 +7,15 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
+from ringside.cores import num_cores
 from ringside.data.images import ImageSplit
-from ringside.data.pool import num_cpus, spread
+from ringside.data.notes import counted
+from ringside.data.pool import spread, stop_point
 from ringside.data.prepare.files import (
     IMAGES,
     INDEX,
@@ -20,34 +23,53 @@ from ringside.data.prepare.files import (
     PIXELS,
     Marker,
     Recipe,
+    read_marker,
     write_json,
 )
-from ringside.data.prepare.pictures import make_picture
-from ringside.data.prepare.planning import Plan
+from ringside.data.prepare.made import (
+    BEFORE,
+    BEGUN,
+    DONE,
+    LOCK,
+    Kept,
+    Made,
+    begin,
+    digest_of,
+    kept_before,
+    read_made,
+    write_made,
+)
+from ringside.data.prepare.pictures import Source, make_jpeg, make_square, source_of
+from ringside.data.prepare.planning import Plan, is_there
 from ringside.errors import DataError, RingsideError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 SHARD_IMAGES = 128
-BEGUN, DONE = "begun.json", "done"
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some pictures that are made together; `first` is the row of the first of them."""
+    """Some pictures that are made together; `first` is the row of the first of them.
+
+    `made` are the first of them, where an attempt was stopped; `kept` has those of earlier
+    attempts at other pictures, by file name.
+    """
 
     folder: str
     first: int
     pictures: ImageSplit
     files: list[str]
     recipe: Recipe
+    made: Made
+    kept: dict[str, Kept]
 
     @property
-    def flag(self) -> Path:
-        """The file that says that the shard is made."""
-        return Path(self.folder) / DONE / str(self.first)
+    def record(self) -> Path:
+        """The file that says what is made of it."""
+        return _record(Path(self.folder), self.first)
+
+
+def _record(partial: Path, first: int) -> Path:
+    return partial / DONE / str(first)
 
 
 def prepare(
@@ -67,8 +89,10 @@ def prepare(
         return plan.folder
     try:
         with _claimed(plan):
-            _write(plan, workers or num_cpus(), progress)
-            _finish(plan)
+            if not is_there(plan.folder, plan.marker.key):  # it may have come since the plan
+                begin(plan.partial, plan.marker)
+                num_enlarged = _write(plan, workers or num_cores(), progress)
+                _finish(plan, num_enlarged)
     except (OSError, RingsideError) as error:
         if isinstance(error, DataError):
             raise
@@ -82,57 +106,62 @@ def prepare(
 
 @contextlib.contextmanager
 def _claimed(plan: Plan) -> Iterator[None]:
-    """The unfinished folder, for this process alone; one begun in another way is begun anew."""
+    """The unfinished folder, for this process alone.
+
+    The lock lies in it and stays until the set is there: whoever held a removed one would hold
+    nothing. Then holding it means nothing any more, for every holder finds the set.
+    """
     import filelock
 
     plan.partial.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(plan.partial.with_name(f"{plan.partial.name}.lock"))
+    lock = filelock.FileLock(plan.partial / LOCK)
     try:
         lock.acquire(timeout=0)
-    except filelock.Timeout:
+    except (filelock.Timeout, FileNotFoundError):  # the second where it was finished just now
         raise DataError(
             f"{plan.folder} is being prepared by another process: wait for it."
         ) from None
     try:
-        if _begun(plan.partial) != plan.marker:
-            shutil.rmtree(plan.partial)
-            (plan.partial / DONE).mkdir(parents=True)
-            write_json(plan.partial / BEGUN, plan.marker)
         yield
     finally:
+        if read_marker(plan.folder) and not (plan.partial / BEGUN).exists():
+            shutil.rmtree(plan.partial, ignore_errors=True)
         lock.release()
-        Path(lock.lock_file).unlink(missing_ok=True)
 
 
-def _begun(partial: Path) -> Marker | None:
-    try:
-        return msgspec.json.decode((partial / BEGUN).read_bytes(), type=Marker)
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def _write(plan: Plan, workers: int, progress: Callable[[int, int], None] | None) -> None:
+def _write(plan: Plan, workers: int, progress: Callable[[int, int], None] | None) -> int:
+    """Make all pictures that are not made yet; returns how many became larger in all."""
     if plan.marker.recipe.format == "raw":
         _reserve(plan)
     shards = list(_shards(plan))
-    missing = [shard for shard in shards if not shard.flag.exists()]
+    missing = [shard for shard in shards if len(shard.made.files) < len(shard.files)]
     total = plan.marker.num_images
-    done = total - sum(len(shard.files) for shard in missing)
+    done = sum(len(shard.made.files) for shard in shards)
     if progress:
         progress(done, total)
-    for number in spread(write_shard, missing, min(workers, len(missing))):
-        done += number
-        if progress:
-            progress(done, total)
+    with contextlib.closing(spread(write_shard, missing, min(workers, len(missing)))) as numbers:
+        for number in numbers:
+            done += number
+            if progress:
+                progress(done, total)
+    return sum(sum(read_made(shard.record).enlarged) for shard in shards)
 
 
 def _shards(plan: Plan) -> Iterator[Shard]:
-    first = 0
+    first, kept = 0, kept_before(plan.partial)
     for split in (plan.data.train, plan.data.val):
         for start in range(0, len(split), SHARD_IMAGES):
             pictures = split.part(start, start + SHARD_IMAGES)
             files = plan.index.files[first : first + len(pictures)]
-            yield Shard(str(plan.partial), first, pictures, files, plan.marker.recipe)
+            yield Shard(
+                folder=str(plan.partial),
+                first=first,
+                pictures=pictures,
+                files=files,
+                recipe=plan.marker.recipe,
+                made=read_made(_record(plan.partial, first)),
+                kept={name: kept[name] for name in files if name in kept},
+            )
             first += len(pictures)
 
 
@@ -149,33 +178,87 @@ def _reserve(plan: Plan) -> None:
 
 
 def write_shard(shard: Shard) -> int:
-    """Make the pictures of a shard, then its flag; returns how many they are."""
-    made = (make_picture(shard.pictures, i, shard.recipe) for i in range(len(shard.files)))
-    if shard.recipe.format == "raw":
-        _write_rows(Path(shard.folder) / PIXELS, shard.first, list(made))
-    else:
-        for name, content in zip(shard.files, made, strict=True):
-            path = Path(shard.folder) / IMAGES / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(cast(bytes, content))
-    shard.flag.touch()
-    return len(shard.files)
+    """Make what is missing of a shard; returns how many pictures these are.
+
+    However it ends, the record says what is made.
+    """
+    files, digests, enlarged = (list(part) for part in astuple(shard.made))
+    begun = len(files)
+    put, flush = _writer(shard)
+    try:
+        for i, name in enumerate(shard.files[begun:], begun):
+            stop_point()
+            source = source_of(shard.pictures, i)
+            digest = digest_of(source)
+            kept = shard.kept.get(name)
+            enlarged.append(put(i, source, kept if kept and kept.digest == digest else None))
+            files.append(name)
+            digests.append(digest)
+    finally:
+        flush()
+        write_made(shard.record, Made(files, digests, enlarged))
+    return len(files) - begun
 
 
-def _write_rows(path: Path, first: int, rows: list[bytes | NDArray[np.uint8]]) -> None:
+Put = Callable[[int, Source, Kept | None], bool]
+
+
+def _writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
+    """Writes picture `i` from its source, or as it was kept; says whether it became larger."""
+    return _square_writer(shard) if shard.recipe.format == "raw" else _file_writer(shard)
+
+
+def _file_writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
+    def put(i: int, source: Source, kept: Kept | None) -> bool:
+        name = shard.files[i]
+        path = Path(shard.folder) / IMAGES / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # an attempt that was killed has taken it
+            if kept:
+                (Path(kept.folder) / IMAGES / name).rename(path)
+                return False
+        path.write_bytes(make_jpeg(source, shard.pictures.name(i), shard.recipe))
+        return False
+
+    return put, lambda: None
+
+
+def _square_writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
+    import numpy as np
     from numpy.lib.format import open_memmap
 
-    pixels: Any = open_memmap(path, mode="r+")
-    pixels[first : first + len(rows)] = rows
-    pixels.flush()
+    rows: Any = open_memmap(Path(shard.folder) / PIXELS, mode="r+")
+
+    def put(i: int, source: Source, kept: Kept | None) -> bool:
+        if kept:
+            rows[shard.first + i] = np.load(f"{kept.folder}/{PIXELS}", mmap_mode="r")[kept.row]
+            return kept.is_enlarged
+        name = shard.pictures.name(i)
+        square, is_enlarged = make_square(source, name, shard.recipe.short_side)
+        rows[shard.first + i] = square
+        return is_enlarged
+
+    return put, rows.flush
 
 
-def _finish(plan: Plan) -> None:
+def _finish(plan: Plan, num_enlarged: int) -> None:
     """One rename makes the set; what only the work needed goes afterwards."""
     write_json(plan.partial / INDEX, plan.index)
-    write_json(plan.partial / MARKER, plan.marker)
+    write_json(plan.partial / MARKER, _with_note(plan.marker, num_enlarged))
     if plan.folder.exists():
         plan.folder.rmdir()  # it was empty when the plan was made
     plan.partial.rename(plan.folder)
-    shutil.rmtree(plan.folder / DONE)
-    (plan.folder / BEGUN).unlink()
+    for name in (DONE, BEFORE):
+        shutil.rmtree(plan.folder / name, ignore_errors=True)
+    for name in (BEGUN, LOCK):
+        (plan.folder / name).unlink(missing_ok=True)
+
+
+def _with_note(marker: Marker, num_enlarged: int) -> Marker:
+    if not num_enlarged:
+        return marker
+    note = (
+        f"{counted(num_enlarged, 'picture')} smaller than {marker.recipe.short_side} pixels made "
+        "larger, because raw squares have one size."
+    )
+    return msgspec.structs.replace(marker, notes=(*marker.notes, note))

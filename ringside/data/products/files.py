@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from ringside.cores import num_cores
 from ringside.data.products.labels import PROFILE_OF, Profile, draw_scene, is_val, side_px
 from ringside.errors import DataError, nearest
 
@@ -76,7 +77,7 @@ def make_data(
     try:
         _start(out, _manifest(profile, total, seed))
         shards = list(_shards(out, profile, total, seed))
-        _write_missing(shards, workers or len(os.sched_getaffinity(0)), progress)
+        _write_missing(shards, workers or num_cores(), progress)
         for split in ("train", "val"):
             _write_metadata(out / split, PROFILE_OF[profile], seed, split, total)
     except OSError as error:

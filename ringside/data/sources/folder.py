@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringside.data.classes import class_list, multi_hot
-from ringside.data.folder.dealing import notes_on_classes, with_splits
+from ringside.data.folder.dealing import (
+    notes_on_classes,
+    notes_on_lost,
+    refuse_unusable,
+    with_splits,
+)
 from ringside.data.folder.listing import Listing, is_small
 from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Record
@@ -46,17 +51,16 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     path = Path(spec.path)
     found = read_images(path, spec.separator)
     listing = found.listing
-    records, split_notes = with_splits(
-        found.usable(skip), spec.path, lambda records: _twins(listing, records)
-    )
+    usable = found.usable(skip)
+    refuse_unusable(usable, found.records.task, spec.path)
+    records, split_notes = with_splits(usable, spec.path, lambda records: _twins(listing, records))
     classes = class_list(record.labels for record in records)
-    if not classes:
-        raise DataError(f"No image in {spec.path} has a label: fill the column of the labels.")
     train, val = (
         _images(listing, [r for r in records if r.split == split], classes)
         for split in ("train", "val")
     )
-    notes = [*found.notes, *split_notes, *notes_on_classes(records)]
+    lost = notes_on_lost(found.left_out(skip), records)
+    notes = [*found.notes, *split_notes, *notes_on_classes(records), *lost]
     return ImageData(
         spec=spec,
         title="/".join(path.resolve().parts[-2:]),
@@ -73,13 +77,19 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
 
 
 def num_training(spec: DataSpec, enough: int) -> int | None:
-    """The images to train on; None for large folders, and for those that a run refuses itself."""
+    """The images to train on; None for large folders, and for those that a run refuses itself.
+
+    Where files are left out somebody has read all of them: then counting is no matter of time, and
+    `DataError` says at once what else cannot be used.
+    """
+    if spec.skip:
+        return len(open_source(spec, frozenset(spec.skip)).train)
     path = Path(spec.path or "")
     if not is_small(path):
         return None
     try:
         found = read_images(path, spec.separator)
-        records = [record for record in found.records.records if record.path not in spec.skip]
+        records = found.records.records
         if not any(record.split == "val" for record in records) and len(records) > 4 * enough:
             return None  # a fifth validates; drawing it would take longer than listing
         dealt, _ = with_splits(records, spec.label, lambda them: _twins(found.listing, them))

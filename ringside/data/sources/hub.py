@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ringside.data.classes import class_list
-from ringside.data.folder.dealing import notes_on_classes, with_splits
+from ringside.data.folder.dealing import (
+    notes_on_classes,
+    notes_on_lost,
+    refuse_unusable,
+    with_splits,
+)
 from ringside.data.folder.records import Record
 from ringside.data.hub.naming import PREFIX, commit_of, parse_name
 from ringside.data.hub.pictures import ArrowImages, equal_pictures
@@ -48,22 +53,25 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     names rows as `check_data` does, such as `train/17`.
     """
     found = read_hub(spec)
+    if not any(record.labels for record in found.records):
+        raise DataError(f"No row of {spec.label} has a label: choose another data set.")
+    usable = without(found.records, skip)
+    refuse_unusable(usable, found.task, spec.label)
     records, split_notes = with_splits(
-        without(found.records, skip),
+        usable,
         spec.label,
         lambda records: equal_pictures(
             found.images(records, class_list(r.labels for r in records))
         ),
     )
     classes = class_list(record.labels for record in records)
-    if not classes:
-        raise DataError(f"No row of {spec.label} has a label: choose another data set.")
     parts = {
         split: [record for record in records if record.split == split] for split in ("train", "val")
     }
     images = {split: found.images(rows, classes) for split, rows in parts.items()}
     identity = f"{spec.repository} {spec.profile} {spec.revision}"
-    notes = [*found.notes, *split_notes, *notes_on_classes(records)]
+    lost = notes_on_lost([r.labels for r in found.records if r.path in skip], records)
+    notes = [*found.notes, *split_notes, *notes_on_classes(records), *lost]
     return ImageData(
         spec=spec,
         title=f"{spec.repository} at {str(spec.revision)[:8]}",
@@ -81,6 +89,11 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
             },
         ),
     )
+
+
+def num_training(spec: DataSpec, enough: int) -> int | None:  # noqa: ARG001
+    """None, because all rows would have to be loaded; after a check they lie on this machine."""
+    return len(open_source(spec, frozenset(spec.skip)).train) if spec.skip else None
 
 
 def _hashed(

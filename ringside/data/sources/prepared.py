@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringside.data.images import FileImages, ImageData, ImageSplit, PackedBytes, fingerprint_of
-from ringside.data.prepare.files import FORMAT, IMAGES, PIXELS, read_index, read_marker
+from ringside.data.prepare.files import IMAGES, INDEX, MARKER, PIXELS, read_marker
 from ringside.data.prepare.pictures import RawImages
-from ringside.errors import DataError
+from ringside.data.prepare.reading import damaged, read_prepared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +24,9 @@ BY_NAME = False
 
 
 def claims_folder(path: Path) -> bool:
-    """Whether the folder is a prepared set."""
-    return read_marker(path) is not None
+    """Whether the folder is a prepared set, or was one: its pictures alone would be another."""
+    is_marked = (path / MARKER).is_file() and (path / INDEX).is_file()
+    return is_marked or read_marker(path) is not None
 
 
 def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData:
@@ -34,17 +35,9 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     Raises `DataError` when it is damaged or from a newer version; it cannot be used in part.
     """
     folder = Path(spec.path or "")
-    marker = read_marker(folder)
-    if marker is None:
-        raise DataError(f"{spec.label} is no prepared set: prepare the data again.")
-    if marker.format > FORMAT:
-        raise DataError(
-            f"{folder} has format {marker.format}, this version reads up to {FORMAT}: update "
-            "Ringside."
-        )
+    marker, index = read_prepared(folder)
     if skip:
-        raise DataError(f"{folder} is damaged: remove it and prepare the data again.")
-    index = read_index(folder, marker)
+        raise damaged(folder, IMAGES, f"{min(skip)} cannot be used")
     targets = _targets(index.labels, len(marker.classes))
     bounds = {"train": (0, marker.num_train), "val": (marker.num_train, marker.num_images)}
     splits: dict[str, ImageSplit] = {}
@@ -78,7 +71,9 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
 
 
 def num_training(spec: DataSpec, enough: int) -> int | None:  # noqa: ARG001
-    """As many as the marker says."""
+    """As many as the marker says; what a check found bad is refused already now."""
+    if spec.skip:
+        return len(open_source(spec, frozenset(spec.skip)).train)
     marker = read_marker(Path(spec.path or ""))
     return marker.num_train if marker else None
 

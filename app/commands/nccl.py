@@ -1,0 +1,126 @@
+"""The command that reads NCCL's logs and says how the GPUs talk to each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from app.commands.reading import print_json
+from ringside.environment_lint import Finding, lint
+from ringside.nccl_log import (
+    NcclLog,
+    asymmetric_pairs,
+    judge,
+    read_nccl_log,
+    rings,
+    transports,
+    worst_ring_edge,
+)
+
+MAX_LINES = 10
+
+
+def nccl(paths: list[Path], *, as_json: bool) -> int:
+    """Print what the logs of one job say; a mistake in `paths` is a RingsideError."""
+    log = read_nccl_log(paths)
+    if as_json:
+        print_json(log_json(log))
+    else:
+        _print(log)
+    return 0
+
+
+def log_json(log: NcclLog) -> dict[str, Any]:
+    """The frozen shape of `nccl --json`; missing is null."""
+    verdict, worst = judge(log), worst_ring_edge(log)
+    return {
+        "sentence": verdict.sentence,
+        "is_handicap": verdict.is_handicap,
+        "next_step": verdict.next_step,
+        "notes": verdict.notes,
+        "version": log.version,
+        "cuda": log.cuda,
+        "num_ranks": log.num_ranks,
+        "num_hosts": log.num_hosts,
+        "hosts": log.hosts,
+        "transports": transports(log.edges),
+        "worst_transport": worst.name if worst else None,
+        "asymmetric": asymmetric_pairs(log),
+        "edges": log.edges,
+        "rings": rings(log),
+        "trees": log.trees,
+        "channels": log.num_channels,
+        "p2p_channels": log.num_p2p_channels,
+        "nvls_channels": log.num_nvls_channels,
+        "network": log.network,
+        "nics": log.nics,
+        "patterns": log.patterns,
+        "paths": log.paths,
+        "env": log.environment,
+        "variables": lint(log.environment),
+        "choices": log.choices,
+        "predictions": log.predictions,
+        "operations": log.operations,
+        "warnings": log.warnings,
+        "init_s": log.init_s,
+        "num_lines": log.num_lines,
+        "num_torn": log.num_torn,
+    }
+
+
+def _print(log: NcclLog) -> None:
+    verdict = judge(log)
+    print(_printable(verdict.sentence))
+    if verdict.next_step:
+        print(_printable(verdict.next_step))
+    print(f"\n{_printable(_set_up(log))}")
+    for name, num in transports(log.edges).items():
+        print(f"  {num:>4} {_printable(name)}")
+    _print_some("\nvariables that NCCL obeyed", [_variable(one) for one in lint(log.environment)])
+    _print_some(
+        "\nwarnings",
+        [f"{one.kind}, {one.times} times: {one.message}" for one in log.warnings],
+    )
+    _print_some("\nnotes", list(verdict.notes))
+    if log.choices:
+        print("\nchosen most often (any times in the log are NCCL's predictions, not measured)")
+        for choice in sorted(log.choices, key=lambda one: -one.calls)[:MAX_LINES]:
+            size = f"{choice.size_bytes:,} bytes"
+            print(
+                f"  {choice.calls:>6} x {choice.function:<14} {size:>19}  "
+                f"{choice.algorithm} {choice.protocol}"
+            )
+
+
+def _set_up(log: NcclLog) -> str:
+    """Version, ranks, hosts, channels and network in one line; what is not known is left out."""
+    parts = [
+        f"NCCL {log.version}" if log.version else None,
+        f"CUDA {log.cuda}" if log.cuda else None,
+        f"{log.num_ranks} ranks" if log.num_ranks else None,
+        f"hosts {', '.join(log.hosts)}" if log.hosts else None,
+        f"{log.num_channels} channels" if log.num_channels else None,
+        f"network {log.network}" if log.network else None,
+        f"start {log.init_s} s" if log.init_s is not None else None,
+        f"{log.num_torn} torn lines left out" if log.num_torn else None,
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _variable(finding: Finding) -> str:
+    mark = "" if finding.level == "setting" else f"{finding.level}: "
+    return f"{mark}{finding.sentence}"
+
+
+def _print_some(title: str, lines: list[str]) -> None:
+    if lines:
+        print(title)
+    for line in lines[:MAX_LINES]:
+        print(f"  {_printable(line)}")
+    if len(lines) > MAX_LINES:
+        print(f"  and {len(lines) - MAX_LINES} more; --json has them all")
+
+
+def _printable(text: str) -> str:
+    """A log may hold control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

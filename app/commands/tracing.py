@@ -1,0 +1,148 @@
+"""The command that reads profiler traces and says what holds a run back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ringside.trace import Facts, Finding, RankFacts, Verdict, analyse, judge, read_traces
+from ringside.trace.report import report_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MAX_BUCKETS = 6
+# Parts of a step, in the order of the breakdown, by the names of `Breakdown`.
+PARTS = {
+    "compute": "compute",
+    "exposed_transfer": "transfer",
+    "exposed_wait": "wait",
+    "memory": "copies",
+    "data_idle": "data",
+    "host_wait": "host",
+    "kernel_wait": "gaps",
+    "other_idle": "other",
+}
+
+
+def trace(paths: list[Path], *, as_json: bool) -> int:
+    """Print what the traces say; 1 when one of the files cannot be used."""
+    traces, bad = read_traces(paths)
+    facts = analyse(traces)
+    verdict = judge(facts)
+    for sentence in bad:
+        print(sentence, file=sys.stderr)
+    if as_json:
+        print(msgspec.json.encode(report_of(facts, verdict, bad)).decode())
+    else:
+        _print(facts, verdict)
+    return 1 if bad else 0
+
+
+def _print(facts: Facts, verdict: Verdict) -> None:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False)
+    print("Shares of a step. transfer, wait: communication that compute does not hide; data, host,")
+    print("gaps, other: nothing runs, for want of images, launches, or for another reason.")
+    console.print(_breakdown(facts))
+    print("\nSums over the counted steps, in ms:")
+    console.print(_sums(facts))
+    if facts.pace.buckets:
+        print(f"\nMessages of rank {facts.pace.rank}:")
+        console.print(_buckets(facts.pace))
+    for note in _notes(facts):
+        print(f"\n{note}")
+    _print_finding("Verdict", verdict.first)
+    for finding in verdict.others:
+        _print_finding("Also", finding)
+
+
+def _print_finding(title: str, finding: Finding) -> None:
+    share = "" if finding.share_ratio is None else f", {finding.share_ratio:.0%} of the step"
+    confidence = finding.confidence
+    sure = confidence if confidence == "not enough data" else f"confidence {confidence}"
+    print(f"\n{title}: {finding.cause.replace('_', ' ')}{share} ({sure})")
+    print(f"  {finding.sentence}")
+    print(f"  It is something else if: {finding.refutation}")
+
+
+def _breakdown(facts: Facts) -> Table:
+    table = _table("rank", "steps", "step ms", *PARTS.values())
+    for rank in facts.ranks:
+        parts = rank.breakdown
+        step_ms = parts.wall_us / rank.num_counted_steps / 1000
+        shares = [f"{parts.ratio(part):.1%}" for part in PARTS]
+        table.add_row(str(rank.rank), str(rank.num_steps or "-"), f"{step_ms:.1f}", *shares)
+    return table
+
+
+def _sums(facts: Facts) -> Table:
+    table = _table(
+        "rank", "span", "compute", "comm", "overlapped", "overlap", "exposed", "transfer", "wait",
+        "idle",
+    )  # fmt: skip
+    for rank in facts.ranks:
+        sums = rank.totals
+        overlap = "-" if sums.overlap_ratio is None else f"{sums.overlap_ratio:.1%}"
+        table.add_row(
+            str(rank.rank), _ms(sums.span_us), _ms(sums.compute_us), _ms(sums.comm_us),
+            _ms(sums.overlapped_us), overlap, _ms(sums.exposed_us), _ms(rank.transfer_us),
+            _ms(rank.wait_us), _ms(sums.idle_us),
+        )  # fmt: skip
+    return table
+
+
+def _buckets(rank: RankFacts) -> Table:
+    table = _table("message", "a step", "MB", "type", "took ms", "transfer ms", "busbw GB/s")
+    for bucket in rank.buckets[:MAX_BUCKETS]:
+        size, busbw = bucket.num_bytes, bucket.busbw_bytes_per_s
+        table.add_row(
+            (bucket.operation or "unknown").replace("_", "-"),
+            f"{bucket.num_per_step:.0f}",
+            "-" if size is None else f"{size / 1e6:.2f}",
+            bucket.dtype or "-",
+            f"{bucket.duration_us / 1000:.3f}",
+            f"{bucket.transfer_us / 1000:.3f}",
+            "-" if busbw is None else f"{busbw / 1e9:.2f}",
+        )
+    if len(rank.buckets) > MAX_BUCKETS:
+        table.add_row(f"and {len(rank.buckets) - MAX_BUCKETS} kinds more")
+    return table
+
+
+def _notes(facts: Facts) -> list[str]:
+    """What keeps the figures from being what they seem."""
+    pace = facts.pace
+    notes = []
+    if any(rank.is_wait_estimate for rank in facts.ranks):
+        notes.append(
+            "Transfer and wait are estimates from repetitions; with the traces of all ranks they "
+            "are measured."
+        )
+    elif facts.is_matched and pace.world_size and len(facts.ranks) < pace.world_size:
+        notes.append(f"{len(facts.ranks)} of {pace.world_size} ranks: another may be later still.")
+    if pace.is_cpu_estimate:
+        notes.append(
+            "CPU estimate: without a GPU, leaf operators count as compute and gloo's collectives "
+            "as communication."
+        )
+    if not pace.num_steps:
+        notes.append("No step is marked (prof.step()): the whole trace counts as one.")
+    return notes
+
+
+def _table(*titles: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def _ms(microseconds: float) -> str:
+    return f"{microseconds / 1000:,.1f}"

@@ -1,0 +1,112 @@
+"""Finds the logs that a person means and reads them, plain or gzipped, whole or cut off."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ringside.errors import RingsideError
+from ringside.nccl_log.collector import Collector
+from ringside.nccl_log.facts import NcclLog
+from ringside.nccl_log.lines import split
+from ringside.nccl_log.rules import read_line
+
+_GZIP = b"\x1f\x8b"
+# NCCL cuts its own lines at about 1,000 characters; longer ones are not its own.
+_MAX_LINE_BYTES = 1 << 16
+# What a folder may hold, the first that is there: a run's own logs, some folder of logs, a console.
+_IN_FOLDER = ("nccl/*.log", "nccl/*.log.gz", "*nccl*.log", "*nccl*.log.gz", "console.log")
+HOW_TO = "set NCCL_DEBUG=INFO, run again and give the file with its output"
+
+
+def read_nccl_log(paths: Iterable[Path]) -> NcclLog:
+    """The facts of one job's logs: one file per rank, a console of all ranks, or a run directory.
+
+    Raises RingsideError, in one sentence, for what is missing, empty or holds no line of NCCL.
+    """
+    files = list(dict.fromkeys(file.resolve() for path in paths for file in _files(path)))
+    if not files:
+        raise RingsideError("No log was named; give the files that NCCL wrote, or a run directory.")
+    facts, notes = Collector(), []
+    for file in files:
+        before = facts.num_lines + facts.num_torn
+        if not _read_file(file, facts):
+            notes.append(f"{file.name} ends in the middle; what stands before is used.")
+        if facts.num_lines + facts.num_torn == before:
+            notes.append(_nothing_in(file))
+    if facts.num_lines == 0:
+        raise RingsideError(_refusal(files, torn=facts.num_torn > 0))
+    return facts.finish(tuple(notes))
+
+
+def read_text(text: str) -> NcclLog:
+    """The facts of a log that is text already; a text without NCCL's lines has none."""
+    facts = Collector()
+    for line in text.splitlines(keepends=True):
+        _read_console_line(line, facts)
+    return facts.finish()
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    for pattern in _IN_FOLDER:
+        found = sorted(file for file in path.glob(pattern) if file.is_file())
+        if found:
+            return found
+    raise RingsideError(
+        f"{path} holds no log of NCCL (nccl/*.log, *nccl*.log or console.log); {HOW_TO}."
+    )
+
+
+def _read_file(path: Path, facts: Collector) -> bool:
+    """Read one file to its end; False when it is a gzip file that ends too early."""
+    try:
+        with _open(path) as stream:
+            for line in _console_lines(stream.readline):
+                _read_console_line(line, facts)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return False
+    except FileNotFoundError:
+        raise RingsideError(f"There is no file {path}; give a log of NCCL.") from None
+    except OSError as error:
+        raise RingsideError(f"Cannot read {path}: {error.strerror or error}.") from None
+    return True
+
+
+def _open(path: Path) -> BinaryIO | gzip.GzipFile:
+    with path.open("rb") as stream:
+        is_gzip = stream.read(len(_GZIP)) == _GZIP
+    return gzip.open(path) if is_gzip else path.open("rb")
+
+
+def _console_lines(readline: Callable[[int], bytes]) -> Iterator[str]:
+    while line := readline(_MAX_LINE_BYTES):
+        yield line.decode("utf-8", errors="replace")
+
+
+def _read_console_line(line: str, facts: Collector) -> None:
+    whole, num_torn = split(line)
+    facts.num_torn += num_torn
+    for one in whole:
+        read_line(facts, one)
+
+
+def _nothing_in(file: Path) -> str:
+    is_empty = file.stat().st_size == 0
+    return f"{file.name} is empty." if is_empty else f"{file.name} holds no line of NCCL."
+
+
+def _refusal(files: list[Path], *, torn: bool) -> str:
+    if torn:
+        return f"No line of NCCL in {_names(files)} is whole; {HOW_TO}."
+    if all(file.stat().st_size == 0 for file in files):
+        return f"{_names(files)} {'is' if len(files) == 1 else 'are'} empty; {HOW_TO}."
+    return f"{_names(files)} {'is' if len(files) == 1 else 'are'} no log of NCCL; {HOW_TO}."
+
+
+def _names(files: list[Path]) -> str:
+    return ", ".join(str(file) for file in files[:3]) + (" and more" if len(files) > 3 else "")

@@ -1,0 +1,148 @@
+"""`--set KEY=VALUE`: which setting a key means, and its value as the type of the setting wants it.
+
+What a setting takes is said from its type: the bounds and choices that stand in `ringside.spec`.
+"""
+
+from __future__ import annotations
+
+import functools
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ringside import yaml_text
+from ringside.errors import PresetError, SpecError, nearest
+from ringside.presets import Preset, PresetFile
+from ringside.spec import AccelerateSettings, FsdpConfig, TrainingSettings
+
+FSDP_PART = "accelerate.fsdp_config"
+MAX_SHOWN = 40
+
+Place = tuple[str, str]
+"""The part of a preset (accelerate, training, environment) and a name in it."""
+
+
+def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:
+    """`--set KEY=VALUE` options as a dict; SpecError for a setting that is given twice."""
+    items = []
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
+        items.append((key.strip(), value.strip()))
+    _refuse_twice(items)
+    return dict(items)
+
+
+def with_overrides(preset: Preset, overrides: Mapping[str, str]) -> PresetFile:
+    """The preset's content with every setting of `overrides` in place; SpecError for a bad one."""
+    if not overrides:
+        return preset.file
+    _refuse_twice(overrides.items())
+    tree: dict[str, Any] = msgspec.to_builtins(preset.file)
+    for key, text in overrides.items():
+        part, name = locate(key)
+        place = tree[part]
+        if part == "environment":
+            place[name] = text
+            continue
+        if part == "accelerate" and name in FsdpConfig.__struct_fields__:
+            place["fsdp_config"] = place = place.get("fsdp_config") or {}
+        place[name] = read_value(name, text)
+    return yaml_text.Document(tree, {}, "--set").convert(PresetFile)
+
+
+def locate(key: str) -> Place:
+    """Where a key belongs; it is dotted, or the bare name of a setting. SpecError if there is none.
+
+    A setting of FSDP is found under `accelerate`, with or without `fsdp_config` before its name.
+    """
+    part, _, name = key.rpartition(".")
+    if name in FsdpConfig.__struct_fields__ and part in ("", "accelerate", FSDP_PART):
+        return "accelerate", name
+    if part == "environment":
+        return part, name
+    for candidate, kind in (("training", TrainingSettings), ("accelerate", AccelerateSettings)):
+        if part in ("", candidate) and name in kind.__struct_fields__:
+            if name == "num_processes":
+                raise SpecError("Use --processes to set the number of processes.")
+            return candidate, name
+    known = [*TrainingSettings.__struct_fields__, "mixed_precision"]
+    raise SpecError(f"--set {key}: there is no setting of this name. {nearest(name, known)}")
+
+
+def read_value(name: str, text: str) -> Any:
+    """The value that `text` means for this setting; SpecError that says what the setting takes.
+
+    Scalars are those of the preset files (YAML 1.2); a list is one word or several with commas.
+    """
+    kind = _types()[name]
+    info = msgspec.inspect.type_info(kind)
+    try:
+        value = yaml_text.load_text(text or '""', origin="--set").value
+        if isinstance(info, msgspec.inspect.VarTupleType) and isinstance(value, str):
+            value = [word.strip() for word in value.split(",") if word.strip()]
+        msgspec.convert(value, kind)
+    except (PresetError, msgspec.ValidationError):
+        raise SpecError(f"{name} must be {wanted(info)}, not {_shown(text)}.") from None
+    return value
+
+
+def wanted(info: msgspec.inspect.Type) -> str:
+    """What a type takes, in words: `a whole number of at least 1`, `true or false`."""
+    if isinstance(info, msgspec.inspect.UnionType):
+        *others, last = [wanted(one) for one in info.types]
+        return f"{', '.join(others)}, or {last}"
+    if isinstance(info, msgspec.inspect.LiteralType):
+        return _either(["false" if value is False else str(value) for value in info.values])
+    if isinstance(info, msgspec.inspect.IntType):
+        return f"a whole number{_bounds(info)}"
+    if isinstance(info, msgspec.inspect.FloatType):
+        return f"a number{_bounds(info)}"
+    return {
+        msgspec.inspect.BoolType: "true or false",
+        msgspec.inspect.NoneType: "null",
+        msgspec.inspect.StrType: "text",
+        msgspec.inspect.VarTupleType: "one name, or several with commas between them",
+    }.get(type(info), "a mapping of settings")
+
+
+def _bounds(info: msgspec.inspect.IntType | msgspec.inspect.FloatType) -> str:
+    if info.ge is not None and info.le is not None:
+        return f" from {info.ge:g} to {info.le:g}"
+    limits = {"above": info.gt, "of at least": info.ge, "below": info.lt, "at most": info.le}
+    said = [f"{word} {limit:g}" for word, limit in limits.items() if limit is not None]
+    return f" {' and '.join(said)}" if said else ""
+
+
+def _either(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+
+
+def _shown(text: str) -> str:
+    """What a person typed, on one line and not for ever."""
+    short = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return (short if short.isprintable() else repr(short)) or "empty"
+
+
+@functools.cache
+def _types() -> dict[str, Any]:
+    """The annotated type of every setting by its bare name; no two parts share one."""
+    kinds = (TrainingSettings, AccelerateSettings, FsdpConfig)
+    return {
+        name: hint
+        for kind in kinds
+        for name, hint in typing.get_type_hints(kind, include_extras=True).items()
+        if name in kind.__struct_fields__
+    }
+
+
+def _refuse_twice(items: Iterable[tuple[str, str]]) -> None:
+    seen: dict[Place, str] = {}
+    for key, text in items:
+        place, said = locate(key), f"{key}={_shown(text)}"
+        if place in seen:
+            raise SpecError(f"{seen[place]} and {said} set the same thing; leave one of them out.")
+        seen[place] = said

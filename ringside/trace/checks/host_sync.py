@@ -1,0 +1,37 @@
+"""The host waits for the GPU in every step: `.item()`, `.cpu()`, a printed loss."""
+
+from __future__ import annotations
+
+from ringside.trace.confidence import confidence_of
+from ringside.trace.facts import Facts, RankFacts
+from ringside.trace.findings import Finding
+from ringside.trace.thresholds import ACT, EVERY_STEP
+from ringside.words import say
+
+ORDER = 40
+
+
+def check(facts: Facts) -> Finding | None:
+    """Harmless where the GPU never runs dry, so some idle time on the host's account is needed."""
+    rank = max(facts.ranks, key=_share)
+    share = _share(rank)
+    num = max(rank.host.num_synchronisations, rank.host.num_items)
+    idle = rank.breakdown.ratio("host_wait")
+    if num < EVERY_STEP.value or share < ACT.value or idle < ACT.value or rank.is_cpu_estimate:
+        return None
+    return Finding(
+        cause="host_sync",
+        share_ratio=share,
+        sentence=say(
+            "trace.host_sync", rank=rank.rank, num=num, share=share, idle=idle,
+            items=rank.host.num_items,
+        ),
+        confidence=confidence_of(facts, share),
+        refutation=say("trace.host_sync_refutation"),
+    )  # fmt: skip
+
+
+def _share(rank: RankFacts) -> float:
+    """The longer of the two ways to see it; items contain their synchronisations."""
+    waited_us = max(rank.host.synchronised_us, rank.host.item_us)
+    return waited_us / rank.breakdown.wall_us if rank.breakdown.wall_us else 0.0

@@ -1,0 +1,69 @@
+"""One rank has more to do than the others, which wait for it in their collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+
+from ringside.trace.confidence import confidence_of, per_step_us
+from ringside.trace.facts import Facts, RankFacts
+from ringside.trace.findings import Finding
+from ringside.trace.thresholds import ACT, HOST_LEAD, URGENT
+from ringside.words import say
+
+ORDER = 70
+
+
+def check(facts: Facts) -> Finding | None:
+    """Waiting alone is no proof: hosts that launch slowly wait for each other in turns.
+
+    The late rank has to compute longer than the others, or its host has to be busy longer. A
+    host's time counts without what it spent blocked, since a rank that waits is blocked as long.
+    """
+    if len(facts.ranks) < 2:
+        return _alone(facts)
+    pace = facts.pace
+    others = [rank for rank in facts.ranks if rank is not pace]
+    waiting = max(rank.breakdown.ratio("exposed_wait") for rank in others)
+    step_us = per_step_us(pace, pace.breakdown.wall_us)
+    compute = _lead_us(pace, others, _compute_us) / step_us
+    host = _lead_us(pace, others, _host_us) / step_us
+    share = max(compute, host)
+    if waiting < ACT.value or not (compute >= ACT.value or host >= HOST_LEAD.value):
+        return None
+    what = say("trace.late_compute") if compute >= ACT.value else say("trace.late_host")
+    return Finding(
+        cause="late_rank",
+        share_ratio=share,
+        sentence=say("trace.late_rank", rank=pace.rank, what=what, share=share, waiting=waiting),
+        confidence=confidence_of(facts, share, needs_ranks=True),
+        refutation=say("trace.late_rank_refutation", rank=pace.rank),
+        is_minor=share < URGENT.value,
+    )
+
+
+def _lead_us(pace: RankFacts, others: list[RankFacts], of: Callable[[RankFacts], float]) -> float:
+    return of(pace) - median(of(rank) for rank in others)
+
+
+def _compute_us(rank: RankFacts) -> float:
+    return per_step_us(rank, rank.breakdown.compute_us)
+
+
+def _host_us(rank: RankFacts) -> float:
+    return per_step_us(rank, rank.breakdown.wall_us - rank.host.blocked_us)
+
+
+def _alone(facts: Facts) -> Finding | None:
+    """One trace of several ranks that mostly waits: the others' traces would say for whom."""
+    pace = facts.pace
+    share = pace.breakdown.ratio("exposed_wait")
+    if share < URGENT.value:
+        return None
+    return Finding(
+        cause="late_rank",
+        share_ratio=share,
+        sentence=say("trace.late_unknown", rank=pace.rank, share=share),
+        confidence="low",
+        refutation=say("trace.late_unknown_refutation"),
+    )

@@ -1,0 +1,231 @@
+"""The columns of one trace file, collected event by event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ringside.trace import kernels
+from ringside.trace.annotated import Annotated, CommunicationArgs, add_what_annotations_say, call_of
+from ringside.trace.clock import ends, nanoseconds
+from ringside.trace.cpu_estimate import OperatorColumns, estimate
+from ringside.trace.events import (
+    COMMUNICATION,
+    COMPUTE,
+    MEMORY,
+    NO_LAUNCH,
+    CollectiveCall,
+    GpuWork,
+    HostCalls,
+    Mark,
+    Trace,
+)
+
+if TYPE_CHECKING:
+    from ringside.trace.intervals import Times
+
+_CODES = {"compute": COMPUTE, "communication": COMMUNICATION, "memory": MEMORY}
+# Operators and annotations whose number tells something; see the checks.
+_COUNTED = frozenset({"SyncBatchNorm", "DataParallel.forward", "Broadcast", "Gather"})
+
+
+class Event(msgspec.Struct, gc=False):
+    """One event as Kineto writes it; times in µs, arguments not decoded yet."""
+
+    ph: str = ""
+    name: str = ""
+    cat: str | None = None
+    ts: float = 0.0
+    dur: float = 0.0
+    pid: int | float | str | None = None
+    tid: int | float | str | None = None
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _LaunchArgs(msgspec.Struct, gc=False):
+    correlation: Any = None
+
+
+class Columns:
+    """Collects the columns of one file, event by event."""
+
+    def __init__(self) -> None:
+        self.gpu_start: list[float] = []
+        self.gpu_duration: list[float] = []
+        self.gpu_kind: list[int] = []
+        self.gpu_stream: list[int] = []
+        self.gpu_correlation: list[int] = []
+        self.call_start: list[float] = []
+        self.call_correlation: list[int] = []
+        self.call_thread: list[int] = []
+        self.collective_args: list[tuple[int, str, CommunicationArgs]] = []
+        self.annotated: list[Annotated] = []
+        self.operators = OperatorColumns()
+        self.marks: list[tuple[str, float, float]] = []
+        self.host: dict[str, tuple[list[float], list[float]]] = {
+            name: ([], []) for name in ("data", "synchronise", "item", "blocked", "unused")
+        }
+        self.counts: Counter[str] = Counter()
+        self.devices: set[Any] = set()
+        self.streams: dict[tuple[Any, Any], int] = {}
+        self.threads: dict[tuple[Any, Any], int] = {}
+        self.launch_args = msgspec.json.Decoder(_LaunchArgs).decode
+        self.gpu_args = msgspec.json.Decoder(CommunicationArgs).decode
+
+    def add(self, event: Event) -> None:
+        category = event.cat or ""
+        if category in kernels.OPERATORS:
+            self._add_operator(event)
+        elif category in kernels.RUNTIME:
+            self._add_call(event)
+        elif category in kernels.KERNELS or category in kernels.COPIES:
+            self._add_work(event, category)
+        elif category in kernels.ANNOTATIONS:
+            self._add_annotation(event)
+
+    def _thread(self, event: Event) -> int:
+        return self.threads.setdefault((event.pid, str(event.tid)), len(self.threads))
+
+    def _add_work(self, event: Event, category: str) -> None:
+        kind = kernels.class_of(category, event.name)
+        args = self.gpu_args(event.args)
+        device = args.device if args.device is not None else event.pid
+        stream = args.stream if args.stream is not None else event.tid
+        if kind == "communication":
+            self.collective_args.append((len(self.gpu_start), event.name, args))
+        self.gpu_start.append(event.ts)
+        self.gpu_duration.append(event.dur)
+        self.gpu_kind.append(_CODES[kind])
+        self.gpu_stream.append(self.streams.setdefault((device, stream), len(self.streams)))
+        self.gpu_correlation.append(_whole(args.correlation))
+        self.devices.add(device)
+
+    def _add_call(self, event: Event) -> None:
+        if kernels.SYNCHRONISATIONS.match(event.name):
+            self._add_host("synchronise", event)
+        if event.dur >= kernels.BLOCKED_US:
+            self._add_host("blocked", event)
+        correlation = _whole(self.launch_args(event.args).correlation)
+        if correlation > 0:
+            self.call_start.append(event.ts)
+            self.call_correlation.append(correlation)
+            self.call_thread.append(self._thread(event))
+
+    def _add_operator(self, event: Event) -> None:
+        thread = self._thread(event)
+        name = event.name
+        if name in _COUNTED:
+            self.counts[name] += 1
+        elif name == "record_param_comms":
+            self._add_annotated(thread, event)
+        if name == "aten::item":
+            self._add_host("item", event)
+        elif name.endswith("::search_unused_parameters"):
+            self._add_host("unused", event)
+        self.operators.add(thread, event.ts, event.dur, name)
+        if name.startswith(("ProfilerStep", "enumerate(DataLoader)")):
+            self._add_annotation(event)  # the schema before 2022
+
+    def _add_annotation(self, event: Event) -> None:
+        if kernels.STEP.match(event.name):
+            self.marks.append((event.name, event.ts, event.dur))
+        elif kernels.DATA_WAIT.match(event.name):
+            self._add_host("data", event)
+        elif kernels.COLLECTIVE_ANNOTATION.match(event.name):
+            self._add_annotated(self._thread(event), event)
+        if event.name in _COUNTED:
+            self.counts[event.name] += 1
+
+    def _add_annotated(self, thread: int, event: Event) -> None:
+        args = self.gpu_args(event.args)
+        self.annotated.append((thread, event.ts, event.dur, event.name, args))
+
+    def _add_host(self, name: str, event: Event) -> None:
+        self.host[name][0].append(event.ts)
+        self.host[name][1].append(event.dur)
+
+    def is_empty(self) -> bool:
+        """Whether there was neither GPU work nor an operator."""
+        return not self.gpu_start and not self.operators.start
+
+    def trace(self, path: Path, *, rank: int, world_size: int | None, num_events: int) -> Trace:
+        """The collected columns as arrays."""
+        has_gpu = bool(self.gpu_start)
+        work, calls = self._work() if has_gpu else estimate(self.operators, self.annotated)
+        return Trace(
+            file=str(path),
+            rank=rank,
+            world_size=world_size,
+            num_events=num_events,
+            num_devices=len(self.devices),
+            has_fractions=any(t % 1 for t in [*self.gpu_start, *self.gpu_duration]),
+            is_cpu_estimate=not has_gpu,
+            work=work,
+            collectives=calls,
+            steps=self._steps(),
+            data_waits=_calls(*self.host["data"]),
+            synchronisations=_calls(*self.host["synchronise"]),
+            items=_calls(*self.host["item"]),
+            blocked=_calls(*self.host["blocked"]),
+            unused_searches=_calls(*self.host["unused"]),
+            num_operators=dict(self.counts),
+        )
+
+    def _work(self) -> tuple[GpuWork, tuple[CollectiveCall, ...]]:
+        import numpy as np
+
+        start = nanoseconds(self.gpu_start)
+        order = np.argsort(start, kind="stable")
+        row = np.empty(len(order), np.int64)
+        row[order] = np.arange(len(order))
+        launch, thread = self._launches()
+        work = GpuWork(
+            start=start[order],
+            end=ends(self.gpu_start, self.gpu_duration)[order],
+            kind=np.array(self.gpu_kind, np.int8)[order],
+            stream=np.array(self.gpu_stream, np.int64)[order],
+            launch=launch[order],
+        )
+        calls = [
+            (call_of(int(row[at]), name, args), int(launch[at]), int(thread[at]))
+            for at, name, args in self.collective_args
+        ]
+        return work, add_what_annotations_say(calls, self.annotated)
+
+    def _launches(self) -> tuple[Times, Times]:
+        """For each piece of GPU work: when and on which thread the host launched it."""
+        import numpy as np
+
+        wanted = np.array(self.gpu_correlation, np.int64)
+        known = np.array(self.call_correlation, np.int64)
+        if not len(known):
+            return np.full(len(wanted), NO_LAUNCH), np.full(len(wanted), NO_LAUNCH)
+        order = np.argsort(known, kind="stable")
+        at = order[np.clip(np.searchsorted(known[order], wanted), 0, len(known) - 1)]
+        found = known[at] == wanted
+        start, thread = nanoseconds(self.call_start), np.array(self.call_thread, np.int64)
+        return np.where(found, start[at], NO_LAUNCH), np.where(found, thread[at], NO_LAUNCH)
+
+    def _steps(self) -> tuple[Mark, ...]:
+        start = nanoseconds([mark[1] for mark in self.marks]).tolist()
+        length = nanoseconds([mark[2] for mark in self.marks]).tolist()
+        names = [mark[0] for mark in self.marks]
+        marks = {s: Mark(n, s, s + d) for n, s, d in zip(names, start, length, strict=True)}
+        return tuple(marks[at] for at in sorted(marks))
+
+
+def _calls(starts: list[float], durations: list[float]) -> HostCalls:
+    import numpy as np
+
+    start = nanoseconds(starts)
+    end = start + nanoseconds(durations)
+    order = np.argsort(start, kind="stable")
+    return HostCalls(start[order], end[order])
+
+
+def _whole(value: Any) -> int:
+    """A correlation id; -1 for what is none (missing, a text)."""
+    return value if type(value) is int else -1
