@@ -39,6 +39,10 @@ Separator = Annotated[
         help="Between the labels of a cell: ; | , newline, or none: one a cell [detected]."
     ),
 ]
+DataOption = typer.Option(
+    help="emoji, products, products:ci, a folder, a table such as a .csv, or "
+    "hf:owner/name of the Hub."
+)
 RunId = Annotated[str, typer.Argument(help="A run's id, its two words, or `last`.")]
 ModelId = Annotated[str, typer.Argument(help="A run, or the path of an exported folder.")]
 Checkpoint = Annotated[Literal["best", "last"], typer.Option(help="Which one of a run.")]
@@ -47,7 +51,7 @@ Checkpoint = Annotated[Literal["best", "last"], typer.Option(help="Which one of 
 @app.command()
 def run(  # noqa: PLR0913
     preset: Annotated[str, typer.Argument(help="Name of a preset, see `ringside presets list`.")],
-    data: Annotated[str, typer.Option(help="emoji, products, products:ci, or a folder.")] = "emoji",
+    data: Annotated[str, DataOption] = "emoji",
     model: Annotated[str | None, typer.Option(help="Any timm model [resnet50].")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the data [3].")] = None,
     batch: Annotated[

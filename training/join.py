@@ -31,7 +31,11 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
         "--run-dir", type=Path, help="a prepared run directory (Ringside's own use)"
     )
     parser.add_argument("--preset", help="name of a preset, such as ddp")
-    parser.add_argument("--data", default="emoji", help="emoji, products, products:ci or a folder")
+    parser.add_argument(
+        "--data",
+        default="emoji",
+        help="emoji, products, products:ci, a folder, a table or hf:owner/name",
+    )
     parser.add_argument("--model", default=None, help="any timm model (resnet50)")
     parser.add_argument("--epochs", type=int, default=None)
     parser.add_argument("--batch", type=int, default=None, help="images per step over all devices")

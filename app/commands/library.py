@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.commands.reading import print_json
+from app.commands.reading import print_columns, print_json
 from ringside import presets
 from ringside.errors import PresetError
 from ringside.rundir import write_atomic
@@ -19,9 +19,12 @@ def list_presets(*, as_json: bool) -> None:
     if as_json:
         print_json([summary_json(preset) for preset in library])
     else:
-        for preset in library:
-            devices = ", ".join(preset.about.devices)
-            print(f"{preset.name:<22} {preset.about.title:<30} {devices:<10} {preset.origin}")
+        print_columns(
+            [
+                (preset.name, preset.about.title, ", ".join(preset.about.devices), preset.origin)
+                for preset in library
+            ]
+        )
     for fault in library.faults:
         print(f"left out: {fault}", file=sys.stderr)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ def list_runs(*, as_json: bool, limit: int) -> None:
     print(f"runs in {root}", file=sys.stderr)
     if not runs:
         print("No runs yet. Start one: ringside run single", file=sys.stderr)
-    for run in runs:
-        print(f"{run.id:<34} {run.state:<10} {run.preset:<18} {run.model:<12} {run.data}")
+    cells = ((run.id, run.state, run.preset, run.model, run.data) for run in runs)
+    print_columns([[cell or "" for cell in row] for row in cells])
 
 
 def summary_json(run: RunSummary) -> dict[str, Any]:
@@ -127,6 +128,13 @@ def compare(run_ids: list[str], *, as_json: bool) -> None:
         from app.commands.tables import print_comparison
 
         print_comparison(comparison)
+
+
+def print_columns(rows: Sequence[Sequence[str]]) -> None:
+    """Plain text in columns as wide as their longest cell, for a terminal and for scripts."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
 def print_json(value: Any) -> None:

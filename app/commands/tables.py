@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from app.views.classes import table_notes, table_title
 from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from ringside.class_scores import EpochClasses, read_class_scores
-from ringside.compare import Comparison, SpeedUp, speedup_of
+from ringside.compare import ComparedRun, Comparison, SpeedUp, speedup_of
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
@@ -46,8 +47,6 @@ def print_record(root: Path, record: RunRecord) -> None:
     """One run: state, plan, epochs, speed-up, failure."""
     console = _console()
     console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
-    if record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
-        console.print(sentence, soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
     if record.epochs:
@@ -60,13 +59,20 @@ def print_record(root: Path, record: RunRecord) -> None:
         if warning.code != "data":
             console.print(f"note: {warning.message}", soft_wrap=True)
     console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
+    for line in _end_lines(record):
+        console.print(line, soft_wrap=True)
+
+
+def _end_lines(record: RunRecord) -> Iterator[str]:
+    """How it ended and what to do; of a run whose supervisor is gone, what still runs."""
     reason = record.exit.reason if record.exit else ""
     if record.failure is not None and record.failure.sentence not in reason:
-        console.print(f"rank {record.failure.rank}: {record.failure.sentence}", soft_wrap=True)
+        yield f"rank {record.failure.rank}: {record.failure.sentence}"
     if reason:
-        console.print(reason, soft_wrap=True)
-    for line in failure_lines(record):
-        console.print(line, soft_wrap=True)
+        yield reason
+    elif record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
+        yield sentence
+    yield from failure_lines(record)
 
 
 def epoch_table(epochs: list[EpochRow]) -> Table:
@@ -144,10 +150,22 @@ def print_comparison(comparison: Comparison) -> None:
     for run in comparison.runs:
         for reason in run.not_comparable:
             console.print(f"{run.id} is not comparable with the first: {reason}", soft_wrap=True)
-        if run.speedup.value is None and run.speedup.reason:
-            console.print(f"{run.id}: no speed-up, {run.speedup.reason}", soft_wrap=True)
+        console.print(_divided(run), soft_wrap=True)
     for precision, factor in comparison.precision_factor.items():
         console.print(f"precision factor of {precision} over fp32 on one device: {factor:.2f}x")
+
+
+def _divided(run: ComparedRun) -> str:
+    """What the speed-up was divided by, or why there is none."""
+    measured = run.speedup
+    if measured.value is None or measured.baseline_id is None:
+        return f"{run.id}: no speed-up, {measured.reason}"
+    return say(
+        "compare.divided",
+        run=RunDir(Path(run.id)).name,
+        baseline=RunDir(Path(measured.baseline_id)).name,
+        scaling=say(f"scaling.{measured.scaling}"),
+    )
 
 
 def _console() -> Console:

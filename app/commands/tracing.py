@@ -127,7 +127,7 @@ def _notes(facts: Facts) -> list[str]:
         notes.append(f"{len(facts.ranks)} of {pace.world_size} ranks: another may be later still.")
     if pace.is_cpu_estimate:
         notes.append(
-            "CPU estimate: without a GPU, leaf operators count as compute and gloo's collectives "
+            "CPU estimate: without a GPU, operators count as compute and gloo's collectives "
             "as communication."
         )
     if not pace.num_steps:

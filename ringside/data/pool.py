@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
+from types import FrameType
 from typing import Any, TypeVar
 
 from ringside.errors import DataError
@@ -78,9 +80,22 @@ def _begin_worker(stop: Any) -> None:
 
 @contextmanager
 def _ctrl_c_held() -> Iterator[None]:
-    """Keep SIGINT waiting for this thread, and from the processes that it starts."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Answer SIGINT afterwards, and keep it from the processes that are started meanwhile.
+
+    They inherit the mask. It is not enough for this process: another thread may get the signal,
+    and the main thread always answers it.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    is_main = threading.current_thread() is threading.main_thread()
+    held: list[tuple[int, FrameType | None]] = []
+    answer = signal.getsignal(signal.SIGINT)
+    if is_main:
+        signal.signal(signal.SIGINT, lambda *received: held.append(received))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if is_main:
+            signal.signal(signal.SIGINT, answer)
+        if held and callable(answer):
+            answer(*held[0])

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 _HEAD = re.compile(
-    r"(?P<host>[\w.-]{1,255}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
+    r"(?P<host>[^\s:]{1,255}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) "
     r"(?:\[(?P<device>-?\d{1,5})\] )?"
     r"(?:(?:[\d.]{1,32} )?(?P<where>\S{1,255}:\d{1,6})(?: \([^)]{0,255}\))? )?"
     r"NCCL (?P<level>INFO|WARN|TRACE|CALL) "
@@ -22,8 +22,8 @@ _WITHOUT_HEAD = re.compile(
     r"(?P<version>NCCL version \d+\.\d+\.\d+\S*)$"
     r"|(?P<watchdog>Watchdog caught collective operation timeout.*)$"
 )
-# What launchers and NCCL put before a head: `[default0]:`, `[1,0]<stdout>:`, `3: `, `[time] `.
-_PREFIX = re.compile(r"(?:(?:\[[^\]]{1,40}\](?:<\w+>)?:?|[\w.-]{1,64} ?[:|])\s*)*")
+# What stands before a head: `[default0]:`, `[1,0]<stdout>:`, `3: `, `(pid=7) `, `[time] `, `> `.
+_PREFIX = re.compile(r"(?:(?:\[[^\]]{1,40}\](?:<\w+>)?:?|\([^)]{1,40}\)|[\w.-]{1,64} ?[:|]|>)\s*)*")
 _COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -51,7 +51,10 @@ def split(line: str) -> tuple[list[Line], int]:
     line = line.rstrip("\r\n")
     if "\x1b" in line:
         line = _COLOURS.sub("", line)
-    heads = list(_HEAD.finditer(line))
+    first = _HEAD.match(line)
+    # The search for more heads costs more than all the rest; nearly no line has any.
+    is_alone = first is not None and line.find("NCCL ", first.end()) < 0
+    heads = [first] if first and is_alone else list(_HEAD.finditer(line))
     if not heads:
         return _without_head(line) if ended else [], 0
     if not ended:
@@ -69,7 +72,7 @@ def _line(head: re.Match[str], line: str) -> Line:
         device=None if device is None else int(device),
         level=head["level"],
         where=head["where"],
-        clean=_PREFIX.fullmatch(line[: head.start()]) is not None,
+        clean=not head.start() or _PREFIX.fullmatch(line[: head.start()]) is not None,
     )
 
 

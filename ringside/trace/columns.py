@@ -149,7 +149,7 @@ class Columns:
 
     def is_empty(self) -> bool:
         """Whether there was neither GPU work nor an operator."""
-        return not self.gpu_start and not self.operators.start
+        return not self.gpu_start and not self.operators.start and not self.annotated
 
     def trace(self, path: Path, *, rank: int, world_size: int | None, num_events: int) -> Trace:
         """The collected columns as arrays."""

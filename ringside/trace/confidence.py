@@ -10,15 +10,15 @@ from ringside.trace.thresholds import URGENT
 def confidence_of(facts: Facts, share_ratio: float, *, needs_ranks: bool = False) -> Confidence:
     """high: a large share, seen in two steps or more; medium: one of these is missing.
 
-    low: an estimate from a CPU, or a trace without marked steps. A finding that tells transfer
-    from waiting (`needs_ranks`) is at most medium without the traces of the other ranks.
+    low: an estimate from a CPU, or a trace without marked steps. So is a finding that tells
+    transfer from waiting (`needs_ranks`) without the traces of the other ranks.
     """
     pace = facts.pace
-    if pace.is_cpu_estimate or not pace.num_steps:
-        return "low"
     is_alone = needs_ranks and not facts.is_matched
-    doubts = (share_ratio < URGENT.value) + (pace.num_counted_steps < 2) + is_alone
-    return ("high", "medium", "low", "low")[doubts]
+    if pace.is_cpu_estimate or not pace.num_steps or is_alone:
+        return "low"
+    doubts = (share_ratio < URGENT.value) + (pace.num_counted_steps < 2)
+    return ("high", "medium", "low")[doubts]
 
 
 def per_step_us(rank: RankFacts, total_us: float) -> float:

@@ -83,7 +83,7 @@ class Trace:
     `unused_searches`: DDP looks for parameters without a gradient. `num_operators` counts the
     operators that checks ask for, by name.
     `has_fractions`: the clock is finer than a microsecond. `is_cpu_estimate`: there was no GPU
-    work; `work` then holds gloo's collectives as communication and leaf operators as compute.
+    work; `work` then holds gloo's collectives as communication and operators as compute.
     """
 
     file: str

@@ -37,13 +37,11 @@ def idle_of(trace: Trace, start: int, end: int) -> Idle:
     work = trace.work
     busy = union(work.start, work.end)
     begin = np.concatenate([[start], busy[1]])
-    finish = np.concatenate([busy[0], [end]])
-    # The work that ends each gap: the first row that starts there.
-    row = np.clip(np.searchsorted(work.start, finish), 0, len(work) - 1)
-    launch = np.where(finish < end, work.launch[row], NO_LAUNCH)
+    finish = np.concatenate([busy[0], [max(end, *busy[1][-1:])]])
+    # The work that ends each gap is the first row that starts there; nothing ends the last gap.
+    launch = np.append(work.launch[np.searchsorted(work.start, busy[0])], NO_LAUNCH)
     by_host = launch > begin
-    if not trace.steps or end > trace.steps[-1].start:
-        by_host |= finish >= end  # nothing follows: the host did not launch more
+    by_host[-1] = True  # the host did not launch more
     short = finish - begin < KERNEL_DELAY_NS
     waits = union(trace.data_waits.start, trace.data_waits.end)
     whole = intersect((np.array([start]), np.array([end])), union(begin, finish))

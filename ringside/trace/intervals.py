@@ -74,20 +74,3 @@ def clip(spans: Spans, start: int, end: int) -> Spans:
     import numpy as np
 
     return intersect(spans, (np.array([start], np.int64), np.array([end], np.int64)))
-
-
-def shared_with_each(starts: Times, ends: Times, spans: Spans) -> Times:
-    """For each span [start, end): how many of its nanoseconds are in the set."""
-    import numpy as np
-
-    if not len(spans[0]):
-        return np.zeros(len(starts), np.int64)
-    edges = np.stack(spans, axis=1).ravel()
-    inside = np.concatenate([[0], np.cumsum(np.diff(edges) * (np.arange(len(edges) - 1) % 2 == 0))])
-
-    def covered_before(moments: Times) -> Times:
-        at = np.clip(np.searchsorted(edges, moments, side="right") - 1, 0, None)
-        within = np.where(at % 2 == 0, np.maximum(moments - edges[at], 0), 0)
-        return np.asarray(inside[at] + within, np.int64)
-
-    return covered_before(ends) - covered_before(starts)

@@ -3,7 +3,8 @@
 A collective's kernel runs from the moment its own rank is ready until all have the result, so its
 duration is waiting for the last rank plus the transfer. Matched across ranks, the shortest
 duration is the transfer (torch-tb-profiler's "Data Transfer" and "Synchronizing"). With one rank
-alone, the fastest repetition of the same size stands for it: an estimate.
+alone, the fastest repetition of the same size stands for it, an estimate from above: a rank that
+is always early waits in every repetition. Other sizes bound it further, see `_no_slower`.
 """
 
 from __future__ import annotations
@@ -137,7 +138,23 @@ def _fastest(trace: Trace, durations: Times, steps: Times) -> Times:
             kind = (*kind, place[here])
             place[here] += 1
         rows[kind].append(at)
+    fastest = {kind: int(np.min(durations[members])) for kind, members in rows.items()}
     result = durations.copy()
-    for members in rows.values():
-        result[members] = np.min(durations[members])
+    for kind, members in rows.items():
+        result[members] = _no_slower(kind, fastest)
     return result
+
+
+def _no_slower(kind: Key, fastest: dict[Key, int]) -> int:
+    """The least time that any size of an operation allows for this one.
+
+    A message takes no longer than a larger one, and no longer per byte than a smaller one (both
+    hold for t = α + S/β). So one bucket that nobody was late for bounds the others.
+    """
+    bound = fastest[kind]
+    size = kind[2]
+    for (group, operation, other, *_), time in fastest.items():
+        is_alike = (group, operation) == kind[:2]
+        if is_alike and isinstance(size, int) and isinstance(other, int):
+            bound = min(bound, round(time * max(1.0, size / other)))
+    return bound

@@ -85,6 +85,13 @@ def test_the_flags_are_those_that_people_have_in_their_scripts(ringside, command
     )
 
 
+def test_the_help_names_every_kind_of_data(ringside):
+    text = " ".join(ringside("run", "--help")[1].split())
+    assert [
+        word for word in ("emoji", "products:ci", ".csv", "hf:owner/name") if word not in text
+    ] == []
+
+
 @pytest.mark.parametrize("group", ["", "presets", "data"])
 def test_the_commands_are_those_that_people_know(ringside, group):
     _, out, _ = ringside(*group.split(), "--help")
@@ -126,7 +133,7 @@ def test_show_as_json(ringside, story):
     assert run["exit"]["state"] == "completed"
     text = (CLONE / "docs" / "cli-json.md").read_text()
     named = re.findall(r"`(\w+)`", re.search(r"\| `epochs` \|.*", text)[0])[1:]
-    assert set(named) <= set(run["epochs"][0])
+    assert set(named) == set(run["epochs"][0])
 
 
 def test_show_as_json_before_anything_happened(ringside, story):
@@ -148,10 +155,17 @@ def test_presets_as_json(ringside):
     assert {row["name"]: row["devices"] for row in rows}["ddp_fp16"] == ["cuda"]
     shown = json.loads(ringside("presets", "show", "ddp_accum4", "--json")[1])
     assert shown["training"]["accumulation_steps"] == 4
+    assert set(shown) == documented("ringside presets show NAME --json")
 
 
 def test_compare_as_json(ringside, story):
-    first, second = json.loads(ringside("compare", "calm", "swift", "--json")[1])["runs"]
+    compared = json.loads(ringside("compare", "calm", "swift", "--json")[1])
+    assert set(compared) == {"runs", "precision_factor"}
+    first, second = compared["runs"]
+    assert set(first) == documented("ringside compare RUN RUN... --json")
+    text = (CLONE / "docs" / "cli-json.md").read_text().partition("## `ringside compare")[2]
+    named = re.findall(r"`(\w+)`", re.search(r"\| `speedup` \|.*", text)[0])[1:]
+    assert set(named) == set(first["speedup"])
     assert first["speedup"]["reason"] == "this is a baseline"
     assert second["speedup"]["scaling"] == "weak"
     assert second["auc_delta"] == pytest.approx(-0.03)
@@ -167,6 +181,16 @@ def test_list_for_people(ringside, story, root):
         [RUN, "completed", "ddp"], [BASE, "completed", "single"],
     ]  # fmt: skip
     assert str(root) in err
+
+
+def test_long_names_keep_the_columns(ringside, make_spec, write_run):
+    """Scripts and eyes find a column by where it begins."""
+    model = "vit_large_patch14_reg4_dinov2.lvd142m"
+    write_run(make_spec("single", model=model), BASE)
+    write_run(make_spec("ddp"), RUN)
+    first, second = ringside("list")[1].splitlines()
+    assert second.index(model) == first.index("resnet50")
+    assert second.index("emoji") == first.index("emoji") > second.index(model) + len(model)
 
 
 def test_the_first_list_says_how_to_start(ringside):
@@ -206,6 +230,8 @@ def test_compare_for_people_in_a_pipe(ringside, story):
     assert "–" in first
     assert [part for part in ("swift-hare", "3.08x", "77 %", "-0.0300") if part not in second] == []
     assert "this is a baseline" in out
+    divided = "speed-up of swift-hare: its images/s divided by those of calm-fox (weak scaling)"
+    assert divided in out.splitlines()
 
 
 def test_text_in_brackets_is_shown_as_it_is(ringside, root, make_spec, write_run):
@@ -278,6 +304,14 @@ def test_a_dry_run_shows_all_and_starts_nothing(ringside, root):
     assert not root.exists()
 
 
+def test_a_dry_run_lists_the_environment(ringside):
+    argv = ["run", "ddp", "--dry-run", "--set", "environment.NCCL_DEBUG=INFO"]
+    code, out, _ = ringside(*argv, "--set", "environment.OMP_NUM_THREADS=1")
+    assert code == 0
+    assert "  environment.NCCL_DEBUG = INFO  (flag)" in out.splitlines()
+    assert "  threads_per_device = 1  (flag)" in out.splitlines()
+
+
 @pytest.fixture
 def started(monkeypatch, write_run):
     """Instead of a launcher: the run is there at once, in the given state."""
@@ -309,7 +343,39 @@ def test_follow_and_watch_end_with_the_run(ringside, started, state, expected):
     assert "epoch 2 of 2" in out
     assert "AUC 0.800" in out
     assert f"{state}: The run {state}." in out
+    assert ringside("watch", "swift")[1] in out
     assert ringside("watch", "swift")[0] == expected
+
+
+def test_what_a_person_should_know_is_said_as_it_comes(ringside, make_spec, write_run):
+    """Each event once and in its place, however late one looks."""
+    run = write_run(make_spec("ddp", epochs=2), RUN, epochs=2)
+    started, *epochs = map(json.loads, run.events.read_text().splitlines())
+    lines = [
+        {"kind": "phase_started", "phase": "data"},
+        {"kind": "phase_started", "phase": "setup"},
+        {**started, "num_left_out": 3},
+        {"kind": "warned", "code": "resume", "message": "Not as before: the seed."},
+        {"kind": "phase_started", "phase": "train", "epoch": 1},
+        *epochs[:2],
+        {"kind": "warned", "code": "early-stop", "message": "Nothing better for 1 epoch."},
+        *epochs[2:-2],
+    ]
+    run.events.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    record = json.loads(run.exit.read_text())
+    run.exit.write_text(json.dumps({**record, "reason": "Completed."}))
+    code, out, _ = ringside("watch", "swift")
+    said = out.splitlines()
+    assert code == 0
+    assert said[:2] == ["reading the data ...", "building the model ..."]
+    assert said[2].startswith("note: 3 of 12800 training images are left out")
+    assert said[3] == "note: Not as before: the seed."
+    assert said[4].startswith("epoch 1 of 2")
+    assert said[5] == "note: Nothing better for 1 epoch."
+    # The second epoch was never evaluated, and the last line says one word once.
+    assert said[6].startswith("epoch 2 of 2")
+    assert "AUC –" in said[6]
+    assert said[7:] == ["Completed."]
 
 
 def test_stop_of_a_run_that_has_ended(ringside, story):
@@ -341,6 +407,10 @@ def test_stop_after_the_epoch_leaves_a_request(ringside, make_spec, write_run):
         ("run ddp --model resnet5O", "Did you mean 'resnet50'?"),
         ("run ddp --set learning_rate", "KEY=VALUE"),
         ("run ddp --set =1", "KEY=VALUE"),
+        ("run ddp --set compile=yes", "compile must be true or false, not yes."),
+        ("run ddp --set compile=true --set compile=false", "set the same thing"),
+        ("run ddp --dry-run --set momentum=0.8", "momentum needs optimizer sgd"),
+        ("run fsdp --dry-run --model vit_small_patch16_224", "FSDP wraps blocks"),
         ("run ddp --set lerning_rate=1", "'learning_rate'"),
         ("run ddp --processes 1000", "1000 processes"),
         ("run ddp --dry-run --seed -1", "seed"),

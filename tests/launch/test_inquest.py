@@ -212,6 +212,24 @@ def test_the_last_checkpoint_and_the_way_on(run, leave_checkpoint):
     assert judge(run, 1).failure.advice == "It has no checkpoint yet; start it again."
 
 
+def test_a_mistake_is_mended_before_the_next_start(run, leave_checkpoint):
+    leave_error(run, 0, "setup", user_error=True)
+    leave_marks(run, stands(phase="setup", activity="begin"))
+    assert judge(run, 1).failure.advice == "Mend it, then start it again."
+    leave_error(run, 0, "data", user_error=True)
+    assert judge(run, 1).failure.advice == "Mend it, then start it again."
+    for phase in ("train", "evaluate"):  # where pictures are read
+        leave_marks(run, stands(phase=phase))
+        assert judge(run, 1).failure.advice == (
+            "Mend or replace the file and start it again, or leave bad files out with --skip-bad."
+        )
+    leave_checkpoint(run, epoch=3, step=40, run=run.id)
+    resume = f"`ringside resume {run.name}` goes on from step 40."
+    assert judge(run, 1).failure.advice == f"Mend or replace the file, then {resume}"
+    leave_error(run, 0, "files", user_error=True)
+    assert judge(run, 1).failure.advice == resume
+
+
 def test_files_that_say_more_are_named_and_empty_ones_are_not(run):
     leave_error(run, 1, "error")
     (run.ranks / "rank0.stack.txt").write_text("")

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-SHARED = Path(__file__).parents[3] / "shared"
-
 
 class Sketch:
     """Collects events of one rank: `kernel` launches and runs GPU work, `host` is a host event."""
@@ -36,7 +34,9 @@ class Sketch:
         self.correlation += 1
         if launch != -1:
             call = {"correlation": self.correlation}
-            self.host("cudaLaunchKernel", at if launch is None else launch, 5, "cuda_runtime", **call)
+            self.host(
+                "cudaLaunchKernel", at if launch is None else launch, 5, "cuda_runtime", **call
+            )
         args |= {"device": device, "stream": stream, "correlation": self.correlation}
         event = {"ph": "X", "cat": category, "name": name, "pid": device, "tid": stream}
         self.events.append(event | {"ts": self.start + at, "dur": duration, "args": args})
@@ -55,6 +55,12 @@ class Sketch:
     def content(self) -> dict[str, Any]:
         info = {"backend": "nccl", "rank": self.rank, "world_size": self.world_size}
         return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": self.events}
+
+
+@pytest.fixture
+def sketch() -> type[Sketch]:
+    """`sketch(rank=1)` begins a trace."""
+    return Sketch
 
 
 @pytest.fixture

@@ -12,75 +12,73 @@ from hypothesis import strategies as st
 
 from ringside.errors import TraceError
 from ringside.trace import read_trace, read_traces
-from ringside.trace.events import COMMUNICATION, COMPUTE, MEMORY
 from ringside.trace.kernels import class_of, element_bytes, operation_of
 from ringside.trace.totals import totals
 
-from .conftest import Sketch
 
-
-def two_kernels() -> Sketch:
-    sketch = Sketch()
-    sketch.kernel(0, 100)
-    sketch.collective(50, 100)
-    return sketch
+@pytest.fixture
+def two_kernels(sketch):
+    made = sketch()
+    made.kernel(0, 100)
+    made.collective(50, 100)
+    return made
 
 
 @pytest.mark.parametrize("name", ["rank0.json", "rank0.json.gz", "rank0.pt.trace.json.gz"])
-def test_plain_and_packed_files_say_the_same(write, name):
-    sums = totals(read_trace(write(two_kernels(), name)))
+def test_plain_and_packed_files_say_the_same(write, two_kernels, name):
+    sums = totals(read_trace(write(two_kernels, name)))
     assert (sums.compute_us, sums.comm_us, sums.overlapped_us) == (100, 100, 50)
     assert (sums.span_us, sums.idle_us, sums.overlap_ratio) == (150, 0, 0.5)
 
 
-def test_the_schema_before_2022_says_the_same(write):
+def test_the_schema_before_2022_says_the_same(write, two_kernels):
     """Categories were capitalised, steps were operators, and streams were texts."""
     old = {"kernel": "Kernel", "cuda_runtime": "Runtime", "user_annotation": "Operator"}
-    sketch = two_kernels()
-    sketch.step(1, 0, 100)
-    sketch.host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 5, 20)
-    for event in sketch.events:
+    made = two_kernels
+    made.step(1, 0, 100)
+    made.host("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 5, 20)
+    for event in made.events:
         event["cat"] = {**old, "cpu_op": "Operator"}[event["cat"]]
         event["tid"] = f"stream {event['tid']}"
-    trace = read_trace(write(sketch))
+    trace = read_trace(write(made))
     assert totals(trace).comm_us == 100
     assert [mark.name for mark in trace.steps] == ["ProfilerStep#1"]
     assert (trace.data_waits.end - trace.data_waits.start).tolist() == [20_000]
 
 
-def test_the_bare_list_of_the_old_profiler_is_read(write):
-    trace = read_trace(write(two_kernels().events, "worker3.json"))
+def test_the_bare_list_of_the_old_profiler_is_read(write, two_kernels):
+    trace = read_trace(write(two_kernels.events, "worker3.json"))
     assert trace.rank == 3
     assert len(trace.work) == 2
 
 
-def test_the_rank_stands_in_the_file_before_its_name(write):
-    assert read_trace(write(two_kernels(), "rank9.json")).rank == 0
+def test_the_rank_stands_in_the_file_before_its_name(write, two_kernels):
+    assert read_trace(write(two_kernels, "rank9.json")).rank == 0
 
 
-def test_a_clock_that_counts_from_1970_keeps_its_quarter_microseconds(write):
-    sketch = Sketch(start=1_712_195_495_505_583.0)
-    sketch.kernel(0.25, 1.5)
-    trace = read_trace(write(sketch))
+def test_a_clock_that_counts_from_1970_keeps_its_quarter_microseconds(write, sketch):
+    made = sketch(start=1_712_195_495_505_583.0)
+    made.kernel(0.25, 1.5)
+    trace = read_trace(write(made))
     assert trace.work.start.tolist() == [1_712_195_495_505_583_250]
     assert trace.work.end.tolist() == [1_712_195_495_505_584_750]
     assert trace.has_fractions
 
 
-def test_bare_infinities_of_old_traces_are_read(tmp_path):
+def test_bare_infinities_of_old_traces_are_read(tmp_path, two_kernels):
     """`"memory bandwidth (GB/s)": inf` is no JSON, but Kineto wrote it."""
-    sketch = two_kernels()
-    sketch.events[0]["args"]["memory bandwidth (GB/s)"] = "INF"
+    made = two_kernels
+    made.events[0]["args"]["memory bandwidth (GB/s)"] = "INF"
     path = tmp_path / "rank0.json"
-    path.write_text(json.dumps(sketch.content()).replace('"INF"', "inf"))
+    path.write_text(json.dumps(made.content()).replace('"INF"', "inf"))
     assert totals(read_trace(path)).compute_us == 100
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
-        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)", "communication"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs...)", "communication"),
+        ("ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, ...)", "communication"),
         ("rccl_main_kernel", "communication"),
         ("void multimem_all_reduce_kernel<c10::BFloat16, 16>(...)", "communication"),
         ("void two_shot_all_reduce_kernel<float, 16, 8>(...)", "communication"),
@@ -118,49 +116,55 @@ def test_sizes_of_elements():
     assert [element_bytes(name) for name in names] == [4, 2, 8, 2, 1, 4, None]
 
 
-def test_a_collective_without_arguments_gets_them_from_the_annotation_around_its_launch(write):
+def test_a_collective_without_arguments_gets_them_from_the_annotation_around_its_launch(
+    write, sketch
+):
     """Before torch 2.2 only the annotation knew the shape; the kernel was launched inside it."""
-    sketch = Sketch()
+    made = sketch()
     shape = {"Input Dims": [[8, 1024, 100]], "Input type": ["float"]}
-    sketch.host("nccl:all_to_all", 100, 50, "user_annotation", **shape)
-    sketch.kernel(300, 40, name="ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", launch=120)
-    sketch.kernel(400, 40, name="ncclKernel_AllReduce_RING_LL_Sum_float", launch=200)
-    first, second = read_trace(write(sketch)).collectives
+    made.host("nccl:all_to_all", 100, 50, "user_annotation", **shape)
+    made.kernel(300, 40, name="ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", launch=120)
+    made.kernel(400, 40, name="ncclKernel_AllReduce_RING_LL_Sum_float", launch=200)
+    first, second = read_trace(write(made)).collectives
     assert (first.operation, first.num_bytes) == ("all_to_all", 8 * 1024 * 100 * 4)
     assert (second.operation, second.num_bytes) == ("all_reduce", None)
 
 
-def test_work_on_the_cpu_stands_in_where_there_is_no_gpu(write):
-    """gloo's annotations communicate, operators without operators inside compute."""
-    sketch = Sketch()
-    sketch.step(1, 0, 1000)
-    sketch.host("aten::linear", 0, 100)
-    sketch.host("aten::addmm", 10, 80)
-    sketch.host("c10d::allreduce_", 200, 20)
-    sketch.host("gloo:all_reduce", 50, 100, "user_annotation", **{"Input Dims": [[10]]})
-    trace = read_trace(write(sketch))
+def test_work_on_the_cpu_stands_in_where_there_is_no_gpu(write, sketch):
+    """gloo's annotations communicate, operators but for wrappers compute."""
+    made = sketch()
+    made.step(1, 0, 1000)
+    made.host("autograd::engine::evaluate_function: AddmmBackward0", 0, 300)
+    made.host("aten::linear", 10, 80)
+    made.host("aten::addmm", 20, 60)
+    made.host("c10d::allreduce_", 200, 20)
+    made.host("gloo:all_reduce", 50, 100, "user_annotation", **{"Input Dims": [[10]]})
+    trace = read_trace(write(made))
     assert trace.is_cpu_estimate
     sums = totals(trace)
     assert (sums.compute_us, sums.comm_us, sums.overlapped_us) == (80, 100, 40)
 
 
-def test_events_that_make_no_sense_are_left_out(write):
-    sketch = two_kernels()
+def test_events_that_make_no_sense_are_left_out(write, two_kernels):
+    made = two_kernels
     odd = {"ph": "X", "cat": "kernel", "name": "odd", "pid": 0, "tid": 7, "args": {}}
-    sketch.events += [
-        {**odd, "ts": "soon", "dur": 1}, {**odd, "ts": 1e300, "dur": 1}, {**odd, "ts": -5, "dur": 1},
+    made.events += [
+        {**odd, "ts": "soon", "dur": 1}, {**odd, "ts": 1e300, "dur": 1},
+        {**odd, "ts": -5, "dur": 1},
         {**odd, "ts": 1, "dur": 1, "args": []}, {**odd, "ts": 1, "dur": 1, "args": {"stream": []}},
         {"ph": "M"}, 17, None, [], "text",
     ]  # fmt: skip
-    assert len(read_trace(write(sketch)).work) == 2
+    assert len(read_trace(write(made)).work) == 2
 
 
 # --- what cannot be read ------------------------------------------------------------------------
 
 
-def whole(name: str = "rank0.json.gz") -> bytes:
-    data = json.dumps(two_kernels().content()).encode()
-    return gzip.compress(data) if name.endswith(".gz") else data
+ARGS = {"stream": 7, "correlation": 3, "Collective name": "", "Input Dims": [[1]]}
+KERNEL = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 5.5, "dur": 2}
+KERNEL |= {"args": ARGS}
+WHOLE = json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": [KERNEL] * 12}).encode()
+PACKED = gzip.compress(WHOLE)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +172,9 @@ def whole(name: str = "rank0.json.gz") -> bytes:
     [
         ("rank0.json", b"", "is empty"),
         ("rank0.json", b"  \n", "is empty"),
-        ("rank0.json", whole("")[:-40], "is cut off"),
-        ("rank0.json.gz", whole()[:-40], "is cut off or damaged"),
-        ("rank0.json.gz", whole()[:60] + b"\x00" * 20 + whole()[80:], "is cut off or damaged"),
+        ("rank0.json", WHOLE[:-40], "is cut off"),
+        ("rank0.json.gz", PACKED[:-20], "is cut off or damaged"),
+        ("rank0.json.gz", PACKED[:60] + b"\x00" * 20 + PACKED[80:], "is cut off or damaged"),
         ("notes.json", b"# Notes", "is no JSON"),
         ("numbers.json", b"[1, 2", "is cut off"),
         ("deep.json", b"[" * 100_000, "nested too deeply"),
@@ -190,29 +194,29 @@ def test_one_sentence_names_the_file_and_the_mend(tmp_path, name, data, words):
     assert "\n" not in sentence
 
 
-def test_the_rest_of_the_files_is_read(write, tmp_path):
-    good = write(two_kernels(), "rank0.json")
+def test_the_rest_of_the_files_is_read(write, tmp_path, two_kernels):
+    good = write(two_kernels, "rank0.json")
     bad = tmp_path / "rank1.json"
-    bad.write_bytes(whole("")[:100])
+    bad.write_bytes(WHOLE[:100])
     traces, faults = read_traces([bad, good])
     assert [trace.file for trace in traces] == [str(good)]
     assert [str(bad) in fault for fault in faults] == [True]
 
 
-def test_a_folder_and_a_run_directory_mean_their_files(tmp_path, write):
+def test_a_folder_and_a_run_directory_mean_their_files(tmp_path, write, sketch):
     inner = tmp_path / "trace"
     inner.mkdir()
     for rank in (1, 0):
-        sketch = Sketch(rank=rank)
-        sketch.kernel(0, 10)
-        (inner / f"rank{rank}.json").write_text(json.dumps(sketch.content()))
+        made = sketch(rank=rank)
+        made.kernel(0, 10)
+        (inner / f"rank{rank}.json").write_text(json.dumps(made.content()))
     (inner / "notes.txt").write_text("nothing")
     for path in (inner, tmp_path):
         assert [trace.rank for trace in read_traces([path])[0]] == [0, 1]
 
 
-def test_two_files_of_one_rank_belong_to_two_runs(write):
-    files = [write(two_kernels(), "a.json"), write(two_kernels(), "b.json")]
+def test_two_files_of_one_rank_belong_to_two_runs(write, two_kernels):
+    files = [write(two_kernels, "a.json"), write(two_kernels, "b.json")]
     with pytest.raises(TraceError, match=r"both say rank 0: name the files of one run"):
         read_traces(files)
     assert len(read_traces([files[0], files[0]])[0]) == 1
@@ -225,13 +229,14 @@ def test_paths_without_traces(tmp_path, what):
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cut=st.integers(0, 4000), noise=st.binary(max_size=6), at=st.integers(0, 4000))
+@given(cut=st.integers(0, 2100), noise=st.binary(max_size=6), at=st.integers(0, 2100))
 def test_damage_never_ends_in_a_traceback(tmp_path: Path, cut, noise, at):
-    data = json.dumps(two_kernels().content()).encode()
-    damaged = (data[:at] + noise + data[at + len(noise) :])[:cut]
+    damaged = (WHOLE[:at] + noise + WHOLE[at + len(noise) :])[:cut]
     path = tmp_path / "rank0.json"
     path.write_bytes(damaged)
+    sentence = str(path)
     try:
         totals(read_trace(path))
     except TraceError as error:
-        assert str(path) in str(error)
+        sentence = str(error)
+    assert str(path) in sentence

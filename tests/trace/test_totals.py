@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,7 @@ from ringside.trace.idle import idle_of
 from ringside.trace.intervals import total
 from ringside.trace.totals import totals
 
-from .conftest import SHARED, Sketch
-
+SHARED = Path(__file__).parents[3] / "shared"
 PUBLIC = SHARED / "traces"
 LAB = SHARED / "lab" / "h200x2"
 KEYS = ("comm_us", "overlapped_us", "exposed_us", "compute_us", "idle_us", "span_us")
@@ -74,8 +74,12 @@ def test_steps_of_the_a100_trace():
 
 @pytest.mark.parametrize(
     ("name", "host_ratio"),
-    [("resnet50_v100_workers0", 0.97), ("resnet50_v100_workers4", 0.94), ("ddp_resnet50_2xa100", 0.99)],
-)  # fmt: skip
+    [
+        ("resnet50_v100_workers0", 0.97),
+        ("resnet50_v100_workers4", 0.94),
+        ("ddp_resnet50_2xa100", 0.99),
+    ],
+)
 def test_idle_time_is_the_hosts_as_in_hta(name, host_ratio):
     """HTA classes the gaps of one stream; one stream has nearly all the work of these traces."""
     trace = public(name)
@@ -89,29 +93,29 @@ def test_idle_time_is_the_hosts_as_in_hta(name, host_ratio):
 # --- the rule, on traces made by hand -----------------------------------------------------------
 
 
-def test_work_without_a_launch_and_of_the_last_step_is_left_out(write):
-    sketch = Sketch()
-    sketch.step(1, 0, 100)
-    sketch.step(2, 100, 100)
-    sketch.kernel(10, 20)
-    sketch.kernel(40, 20, launch=-1)
-    sketch.kernel(120, 20, launch=99)
-    sketch.kernel(150, 20, launch=100)
-    sums = totals(read_trace(write(sketch)))
+def test_work_without_a_launch_and_of_the_last_step_is_left_out(write, sketch):
+    made = sketch()
+    made.step(1, 0, 100)
+    made.step(2, 100, 100)
+    made.kernel(10, 20)
+    made.kernel(40, 20, launch=-1)
+    made.kernel(120, 20, launch=99)
+    made.kernel(150, 20, launch=100)
+    sums = totals(read_trace(write(made)))
     assert sums.num_events == 2
     assert (sums.compute_us, sums.span_us, sums.idle_us) == (40, 130, 90)
 
 
-def test_fractions_are_rounded_inwards(write):
-    sketch = Sketch()
-    sketch.kernel(0.4, 10)
-    trace = read_trace(write(sketch))
+def test_fractions_are_rounded_inwards(write, sketch):
+    made = sketch()
+    made.kernel(0.4, 10)
+    trace = read_trace(write(made))
     assert totals(trace).compute_us == 10
     assert totals(trace, keep_fractions=False).compute_us == 9
 
 
-def test_nothing_counted_is_nothing_not_an_error(write):
-    sketch = Sketch()
-    sketch.kernel(0, 10, launch=-1)
-    sums = totals(read_trace(write(sketch)))
+def test_nothing_counted_is_nothing_not_an_error(write, sketch):
+    made = sketch()
+    made.kernel(0, 10, launch=-1)
+    sums = totals(read_trace(write(made)))
     assert (sums.num_events, sums.span_us, sums.overlap_ratio) == (0, 0, None)

@@ -26,25 +26,27 @@ if TYPE_CHECKING:
 BEGUN, DONE, BEFORE, LOCK = "begun.json", "done", "before", "lock"
 
 
+class Picture(msgspec.Struct, frozen=True, array_like=True):
+    """One that is made; `digest` tells of what (see `digest_of`)."""
+
+    file: str
+    digest: str
+    is_enlarged: bool
+
+
 class Made(msgspec.Struct, frozen=True):
-    """The pictures of a shard that are made, in its order: from its first on, perhaps not all.
+    """The pictures of a shard that are made, in its order: from its first on, perhaps not all."""
 
-    `digests` tell what each was made of, `enlarged` whether it had to become larger.
-    """
-
-    files: list[str] = []
-    digests: list[str] = []
-    enlarged: list[bool] = []
+    pictures: list[Picture] = []
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A picture of an earlier attempt; `row` is its row in the array, where that is one."""
+    """A picture of an earlier attempt in `folder`; of an array `row` is its row."""
 
     folder: str
     row: int
-    digest: str
-    is_enlarged: bool
+    picture: Picture
 
 
 def digest_of(source: bytes | NDArray[np.uint8]) -> str:
@@ -109,7 +111,6 @@ def kept_before(partial: Path) -> dict[str, Kept]:
     folders = before.iterdir() if before.exists() else ()
     for folder in sorted(folders, key=lambda path: int(path.name)):
         for record in (folder / DONE).glob("[0-9]*"):
-            made = read_made(record)
-            for i, pair in enumerate(zip(made.digests, made.enlarged, strict=True)):
-                found[made.files[i]] = Kept(str(folder), int(record.name) + i, *pair)
+            for row, picture in enumerate(read_made(record).pictures, int(record.name)):
+                found[picture.file] = Kept(str(folder), row, picture)
     return found

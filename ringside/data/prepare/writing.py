@@ -5,24 +5,18 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from msgspec.structs import astuple
 
 from ringside.cores import num_cores
-from ringside.data.images import ImageSplit
 from ringside.data.notes import counted
-from ringside.data.pool import spread, stop_point
+from ringside.data.pool import spread
 from ringside.data.prepare.files import (
-    IMAGES,
     INDEX,
     MARKER,
     PIXELS,
     Marker,
-    Recipe,
     read_marker,
     write_json,
 )
@@ -31,45 +25,15 @@ from ringside.data.prepare.made import (
     BEGUN,
     DONE,
     LOCK,
-    Kept,
-    Made,
     begin,
-    digest_of,
     kept_before,
     read_made,
-    write_made,
 )
-from ringside.data.prepare.pictures import Source, make_jpeg, make_square, source_of
 from ringside.data.prepare.planning import Plan, is_there
+from ringside.data.prepare.shards import Shard, record_of, write_shard
 from ringside.errors import DataError, RingsideError
 
 SHARD_IMAGES = 128
-
-
-@dataclass(frozen=True)
-class Shard:
-    """Some pictures that are made together; `first` is the row of the first of them.
-
-    `made` are the first of them, where an attempt was stopped; `kept` has those of earlier
-    attempts at other pictures, by file name.
-    """
-
-    folder: str
-    first: int
-    pictures: ImageSplit
-    files: list[str]
-    recipe: Recipe
-    made: Made
-    kept: dict[str, Kept]
-
-    @property
-    def record(self) -> Path:
-        """The file that says what is made of it."""
-        return _record(Path(self.folder), self.first)
-
-
-def _record(partial: Path, first: int) -> Path:
-    return partial / DONE / str(first)
 
 
 def prepare(
@@ -134,9 +98,9 @@ def _write(plan: Plan, workers: int, progress: Callable[[int, int], None] | None
     if plan.marker.recipe.format == "raw":
         _reserve(plan)
     shards = list(_shards(plan))
-    missing = [shard for shard in shards if len(shard.made.files) < len(shard.files)]
+    missing = [shard for shard in shards if len(shard.made.pictures) < len(shard.files)]
     total = plan.marker.num_images
-    done = sum(len(shard.made.files) for shard in shards)
+    done = sum(len(shard.made.pictures) for shard in shards)
     if progress:
         progress(done, total)
     with contextlib.closing(spread(write_shard, missing, min(workers, len(missing)))) as numbers:
@@ -144,7 +108,8 @@ def _write(plan: Plan, workers: int, progress: Callable[[int, int], None] | None
             done += number
             if progress:
                 progress(done, total)
-    return sum(sum(read_made(shard.record).enlarged) for shard in shards)
+    made = (picture for shard in shards for picture in read_made(shard.record).pictures)
+    return sum(picture.is_enlarged for picture in made)
 
 
 def _shards(plan: Plan) -> Iterator[Shard]:
@@ -159,7 +124,7 @@ def _shards(plan: Plan) -> Iterator[Shard]:
                 pictures=pictures,
                 files=files,
                 recipe=plan.marker.recipe,
-                made=read_made(_record(plan.partial, first)),
+                made=read_made(record_of(plan.partial, first)),
                 kept={name: kept[name] for name in files if name in kept},
             )
             first += len(pictures)
@@ -175,70 +140,6 @@ def _reserve(plan: Plan) -> None:
         new = plan.partial / f"{PIXELS}.new"
         open_memmap(new, mode="w+", dtype="uint8", shape=shape)
         new.rename(plan.partial / PIXELS)
-
-
-def write_shard(shard: Shard) -> int:
-    """Make what is missing of a shard; returns how many pictures these are.
-
-    However it ends, the record says what is made.
-    """
-    files, digests, enlarged = (list(part) for part in astuple(shard.made))
-    begun = len(files)
-    put, flush = _writer(shard)
-    try:
-        for i, name in enumerate(shard.files[begun:], begun):
-            stop_point()
-            source = source_of(shard.pictures, i)
-            digest = digest_of(source)
-            kept = shard.kept.get(name)
-            enlarged.append(put(i, source, kept if kept and kept.digest == digest else None))
-            files.append(name)
-            digests.append(digest)
-    finally:
-        flush()
-        write_made(shard.record, Made(files, digests, enlarged))
-    return len(files) - begun
-
-
-Put = Callable[[int, Source, Kept | None], bool]
-
-
-def _writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
-    """Writes picture `i` from its source, or as it was kept; says whether it became larger."""
-    return _square_writer(shard) if shard.recipe.format == "raw" else _file_writer(shard)
-
-
-def _file_writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
-    def put(i: int, source: Source, kept: Kept | None) -> bool:
-        name = shard.files[i]
-        path = Path(shard.folder) / IMAGES / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # an attempt that was killed has taken it
-            if kept:
-                (Path(kept.folder) / IMAGES / name).rename(path)
-                return False
-        path.write_bytes(make_jpeg(source, shard.pictures.name(i), shard.recipe))
-        return False
-
-    return put, lambda: None
-
-
-def _square_writer(shard: Shard) -> tuple[Put, Callable[[], None]]:
-    import numpy as np
-    from numpy.lib.format import open_memmap
-
-    rows: Any = open_memmap(Path(shard.folder) / PIXELS, mode="r+")
-
-    def put(i: int, source: Source, kept: Kept | None) -> bool:
-        if kept:
-            rows[shard.first + i] = np.load(f"{kept.folder}/{PIXELS}", mmap_mode="r")[kept.row]
-            return kept.is_enlarged
-        name = shard.pictures.name(i)
-        square, is_enlarged = make_square(source, name, shard.recipe.short_side)
-        rows[shard.first + i] = square
-        return is_enlarged
-
-    return put, rows.flush
 
 
 def _finish(plan: Plan, num_enlarged: int) -> None:

@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
         r"(?: parent 0x[0-9a-f]+ \w+ (?P<count>-?\d+) color (?P<colour>-?\d+) key -?\d+)? ?"
         r"- Init (?:START|COMPLETE)$"), _rank),
     (re.compile(r"(?:\w+ )?comm 0x[0-9a-f]+ rank \d+ nRanks \d+ nNodes (\d+) "), _nodes),
-    (re.compile(r"Init timings - \w+: rank (\d+) nranks \d+ total ([\d.]+) \("), _init_time),
+    (re.compile(r"Init timings(?: - \w+)?: rank (\d+) nranks \d+ total ([\d.]+) \("), _init_time),
     (re.compile(r"(?:Using (?:internal )?[Nn]etwork|Assigned NET plugin) (.+?)(?: to comm)?$"),
      _network),
     (re.compile(r"NET/([\w-]+) : Using((?: ?\[\d+\]\S+)+.*)$"), _cards),

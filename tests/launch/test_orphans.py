@@ -1,0 +1,83 @@
+"""A run whose supervisor was killed trains on: what the commands say of it, and how it is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from app import cli
+from ringside.identity import run_processes, wait_gone, wait_until
+from ringside.launch import local
+from ringside.records import read_exit, read_owner
+
+WORKERS = """
+import subprocess, sys
+command = [sys.executable, "-uc", "import time; print('ready'); time.sleep(120)"]
+workers = [subprocess.Popen(command, start_new_session=True) for _ in range(2)]
+for worker in workers:
+    worker.wait()
+"""
+
+
+@pytest.fixture
+def orphaned(make_run, wait_console, root, monkeypatch, leave_checkpoint):
+    """A launcher and two ranks in sessions of their own, and nobody who answers for them."""
+    monkeypatch.setenv("RINGSIDE_RUNS", str(root))
+    run = make_run(WORKERS)
+    local.start(run)
+    wait_console(run, "ready", 2)
+    leave_checkpoint(run, epoch=2, step=10)
+    supervisor = read_owner(run).process
+    os.kill(supervisor.pid, signal.SIGKILL)
+    assert not wait_gone([supervisor], 5.0)
+    return run
+
+
+@pytest.fixture
+def ringside(capsys):
+    def run(*argv: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(argv))
+        out, err = capsys.readouterr()
+        return left.value.code, out, err
+
+    return run
+
+
+def test_stop_ends_what_still_runs(orphaned, ringside):
+    processes = run_processes(orphaned.id)
+    assert len(processes) == 3
+    code, out, _ = ringside("show", orphaned.name)
+    assert code == 0
+    sentence = (
+        f"Its supervisor is gone, 3 processes still run; `ringside stop {orphaned.name}` ends them."
+    )
+    assert sentence in out.splitlines()
+
+    # A second run from the same checkpoint beside the first would be nobody's wish.
+    code, out, err = ringside("resume", orphaned.name)
+    assert (code, out, err) == (2, "", f"{sentence}\n")
+    assert run_processes(orphaned.id) == processes
+
+    assert ringside("watch", orphaned.name)[:2] == (1, f"lost: {sentence}\n")
+
+    code, out, _ = ringside("stop", orphaned.name)
+    assert code == 0
+    assert "3 leftover processes were ended" in out
+    assert not run_processes(orphaned.id)
+    assert read_exit(orphaned).state == "lost"
+    assert "has ended already: lost" in ringside("stop", orphaned.name)[1]
+
+
+def test_resume_closes_the_books_of_a_run_of_which_nothing_is_left(orphaned, ringside, monkeypatch):
+    for process in run_processes(orphaned.id):
+        os.kill(process.pid, signal.SIGKILL)
+    assert wait_until(lambda: not run_processes(orphaned.id), 5.0)
+    started = []
+    monkeypatch.setattr(local, "start_run", lambda spec, *_: started.append(spec) or orphaned)
+    code, _, err = ringside("resume", orphaned.name)
+    assert (code, err) == (0, "")
+    assert [spec.resume_from for spec in started] == [str(orphaned.checkpoints / "last")]
+    assert read_exit(orphaned).state == "lost"
