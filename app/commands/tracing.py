@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ringside.trace import Facts, Finding, RankFacts, Verdict, analyse, judge, read_traces
+from ringside.trace.files import shown
 from ringside.trace.report import report_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _buckets(rank: RankFacts) -> Table:
             (bucket.operation or "unknown").replace("_", "-"),
             f"{bucket.num_per_step:.0f}",
             "-" if size is None else f"{size / 1e6:.2f}",
-            bucket.dtype or "-",
+            shown(bucket.dtype or "-"),
             f"{bucket.duration_us / 1000:.3f}",
             f"{bucket.transfer_us / 1000:.3f}",
             "-" if busbw is None else f"{busbw / 1e9:.2f}",

@@ -15,6 +15,7 @@ import msgspec
 from ringside.trace.events import CollectiveCall
 from ringside.trace.kernels import COLLECTIVE_ANNOTATION, element_bytes, operation_of
 
+MAX_SIZE = 2**53  # more bytes or elements are a damaged file
 # (thread, start in µs, duration in µs, name, arguments)
 Annotated = tuple[int, float, float, str, "CommunicationArgs"]
 
@@ -112,8 +113,8 @@ def _first_tensor(args: CommunicationArgs) -> tuple[int | None, str | None]:
         dims = dims[0]
     if not isinstance(dims, list) or not all(type(n) is int for n in dims) or not dims:
         return None, dtype
-    return math.prod(dims), dtype
+    return _positive(math.prod(dims)), dtype
 
 
 def _positive(value: Any) -> int | None:
-    return value if type(value) is int and value > 0 else None
+    return value if type(value) is int and 0 < value < MAX_SIZE else None

@@ -228,4 +228,4 @@ def _calls(starts: list[float], durations: list[float]) -> HostCalls:
 
 def _whole(value: Any) -> int:
     """A correlation id; -1 for what is none (missing, a text)."""
-    return value if type(value) is int else -1
+    return value if type(value) is int and 0 <= value < 2**63 else -1

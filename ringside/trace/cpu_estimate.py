@@ -54,7 +54,5 @@ def estimate(
         stream=np.array(thread, np.int64)[order],
         launch=start[order],
     )
-    calls = [
-        call_of(int(row[num + number]), item[3], item[4]) for number, item in enumerate(named)
-    ]
+    calls = [call_of(int(row[num + number]), item[3], item[4]) for number, item in enumerate(named)]
     return work, tuple(sorted(calls, key=lambda call: call.index))

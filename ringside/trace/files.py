@@ -27,7 +27,7 @@ def trace_files(paths: Iterable[Path]) -> list[Path]:
 
 def _existing(path: Path) -> Path:
     if not path.exists():
-        raise TraceError(f"There is no file {path}: check the path.")
+        raise TraceError(f"There is no file {shown(path)}: check the path.")
     return path
 
 
@@ -37,8 +37,8 @@ def _below(folder: Path) -> Iterator[Path]:
     traces = [path for path in files if path.name.endswith(SUFFIXES)]
     if not traces:
         raise TraceError(
-            f"{folder} holds no trace: name a folder with files that end in .json or .json.gz, "
-            "as torch.profiler writes them."
+            f"{shown(folder)} holds no trace: name a folder with files that end in .json or "
+            ".json.gz, as torch.profiler writes them."
         )
     yield from traces
 
@@ -48,15 +48,22 @@ def read_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TraceError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise TraceError(f"{shown(path)} cannot be read: {error.strerror or error}.") from error
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TraceError(f"{path} is cut off or damaged: copy or record it again.") from error
+            raise TraceError(
+                f"{shown(path)} is cut off or damaged: copy or record it again."
+            ) from error
     if not data.strip():
-        raise TraceError(f"{path} is empty: record it again.")
+        raise TraceError(f"{shown(path)} is empty: record it again.")
     return data
+
+
+def shown(text: object) -> str:
+    """A name from outside for a sentence: control characters would be obeyed by a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in str(text))
 
 
 def rank_in_name(path: Path) -> int | None:

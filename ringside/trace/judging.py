@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 from ringside.trace import checks
 from ringside.trace.facts import Facts
+from ringside.trace.files import shown
 from ringside.trace.findings import Finding, Verdict
 from ringside.trace.thresholds import MIN_EVENTS
 from ringside.words import say
@@ -47,7 +48,7 @@ def _lacking(facts: Facts) -> Finding | None:
     if pace.totals.num_events < MIN_EVENTS.value or pace.breakdown.wall_us <= 0:
         reason = say("trace.too_little", num=pace.totals.num_events, rank=pace.rank)
     elif pace.is_cpu_estimate and not pace.num_collectives:
-        reason = say("trace.no_gpu_work", file=pace.file)
+        reason = say("trace.no_gpu_work", file=shown(pace.file))
     else:
         return None
     return Finding(

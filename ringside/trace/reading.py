@@ -15,7 +15,7 @@ import msgspec
 from ringside.errors import TraceError
 from ringside.trace.columns import Columns, Event
 from ringside.trace.events import Trace
-from ringside.trace.files import rank_in_name, read_bytes, trace_files
+from ringside.trace.files import rank_in_name, read_bytes, shown, trace_files
 
 MAX_US = 4e15  # twice that in nanoseconds is still an int64; 126 years
 # Old Kineto writes these bare, which JSON does not know.
@@ -52,8 +52,8 @@ def read_traces(paths: Iterable[Path]) -> tuple[list[Trace], list[str]]:
         twin = by_rank.setdefault(trace.rank, trace)
         if twin is not trace:
             raise TraceError(
-                f"{twin.file} and {trace.file} both say rank {trace.rank}: name the files of one "
-                "run, one per rank."
+                f"{shown(twin.file)} and {shown(trace.file)} both say rank {trace.rank}: name the "
+                "files of one run, one per rank."
             )
     return [by_rank[rank] for rank in sorted(by_rank)], faults
 
@@ -72,8 +72,8 @@ def read_trace(path: Path) -> Trace:
             continue  # somebody else's event, such as one whose time is a text
     if columns.is_empty():
         raise TraceError(
-            f"{path} holds neither GPU work nor operators: record it with torch.profiler and "
-            "ProfilerActivity.CPU and CUDA."
+            f"{shown(path)} holds neither GPU work nor operators: record it with torch.profiler "
+            "and ProfilerActivity.CPU and CUDA."
         )
     info = content.distributedInfo
     rank = info.rank if info.rank is not None else rank_in_name(path)
@@ -87,10 +87,10 @@ def _decode(path: Path) -> _File:
     try:
         return _decode_json(data)
     except RecursionError as error:
-        raise TraceError(f"{path} is nested too deeply for a trace.") from error
+        raise TraceError(f"{shown(path)} is nested too deeply for a trace.") from error
     except msgspec.ValidationError as error:
         raise TraceError(
-            f"{path} is no trace of torch.profiler ({error}): name the file that "
+            f"{shown(path)} is no trace of torch.profiler ({error}): name the file that "
             "export_chrome_trace or tensorboard_trace_handler wrote."
         ) from error
     except msgspec.DecodeError as error:
@@ -100,9 +100,9 @@ def _decode(path: Path) -> _File:
             except msgspec.DecodeError:
                 pass
         if "truncated" in str(error):
-            raise TraceError(f"{path} is cut off: copy or record it again.") from error
+            raise TraceError(f"{shown(path)} is cut off: copy or record it again.") from error
         raise TraceError(
-            f"{path} is no JSON ({error}): name a file that torch.profiler wrote."
+            f"{shown(path)} is no JSON ({error}): name a file that torch.profiler wrote."
         ) from error
 
 

@@ -89,6 +89,20 @@ def test_one_rank_alone_is_estimated_from_repetitions(sketch, facts):
     assert rank.wait_us == 3310 - 2520 + 50
 
 
+def test_other_sizes_bound_the_estimate(sketch, facts):
+    """No longer than a larger message, no longer per byte than a smaller one: t = α + S/β."""
+    made = steps(sketch(0), length=10_000)
+    for number in range(3):
+        at = number * 10_000
+        made.collective(at, 5000, elements=1_000_000)  # somebody is always late for this one
+        made.collective(at + 6000, 300, elements=2_000_000)
+        made.collective(at + 7000, 1500, elements=6_000_000)  # and for this one
+    buckets = {b.num_bytes: b for b in facts(made).ranks[0].buckets}
+    assert buckets[4_000_000].transfer_us == 300
+    assert buckets[8_000_000].transfer_us == 300
+    assert buckets[24_000_000].transfer_us == 900
+
+
 def test_calls_from_before_the_trace_are_the_tail_of_a_step(sketch, facts):
     """They have no size; the last of a step stands for them, the excess is waiting."""
     made = steps(sketch(0))

@@ -6,13 +6,15 @@ import gzip
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringside.errors import TraceError
-from ringside.trace import read_trace, read_traces
+from ringside.trace import analyse, judge, read_trace, read_traces
 from ringside.trace.kernels import class_of, element_bytes, operation_of
+from ringside.trace.report import report_of
 from ringside.trace.totals import totals
 
 
@@ -240,3 +242,46 @@ def test_damage_never_ends_in_a_traceback(tmp_path: Path, cut, noise, at):
     except TraceError as error:
         sentence = str(error)
     assert str(path) in sentence
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 2000), st.sampled_from([2**40, 2**62, 2**70, 1e300]),
+    st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=3), st.just([[8], [3, -1]]),
+    st.just(["float", ""]), st.just({}),
+)  # fmt: skip
+ARGUMENTS = (
+    "stream", "device", "correlation", "bytes", "Collective name", "In msg nelems", "dtype",
+    "Group size", "Process Group Name", "Seq", "Input Dims", "Input type",
+)  # fmt: skip
+NAMES = ("ncclDevKernel_AllReduce", "gemm", "nccl:all_reduce", "record_param_comms", "data",
+         "ProfilerStep#1", "ProfilerStep#2", "aten::item", "cudaLaunchKernel")  # fmt: skip
+CATEGORIES = ("kernel", "gpu_memcpy", "cuda_runtime", "cpu_op", "user_annotation")
+TIME = st.one_of(st.integers(0, 2000), ODD)
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "ph": st.just("X"), "cat": st.sampled_from(CATEGORIES),
+            "name": st.sampled_from(NAMES), "ts": TIME, "dur": TIME,
+            "args": st.dictionaries(st.sampled_from(ARGUMENTS), ODD, max_size=6),
+        },
+        optional={"pid": ODD, "tid": ODD},
+    ),
+    max_size=30,
+)  # fmt: skip
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=EVENTS, second=EVENTS)
+def test_odd_values_never_end_in_a_traceback(tmp_path: Path, first, second):
+    """Whatever stands in the fields, there is a report that can be printed, or a sentence."""
+    files = []
+    for rank, events in enumerate((first, second)):
+        files.append(tmp_path / f"rank{rank}.json")
+        files[-1].write_text(json.dumps({"traceEvents": events}))
+    try:
+        traces, bad = read_traces(files)
+    except TraceError:
+        return
+    facts = analyse(traces)
+    report = msgspec.json.encode(report_of(facts, judge(facts), bad))
+    assert len(json.loads(report)["ranks"]) == len(traces) == 2 - len(bad)

@@ -21,7 +21,7 @@ def check(facts: Facts) -> Finding | None:
     host's time counts without what it spent blocked, since a rank that waits is blocked as long.
     """
     if len(facts.ranks) < 2:
-        return _alone(facts)
+        return None
     pace = facts.pace
     others = [rank for rank in facts.ranks if rank is not pace]
     waiting = max(rank.breakdown.ratio("exposed_wait") for rank in others)
@@ -52,18 +52,3 @@ def _compute_us(rank: RankFacts) -> float:
 
 def _host_us(rank: RankFacts) -> float:
     return per_step_us(rank, rank.breakdown.wall_us - rank.host.blocked_us)
-
-
-def _alone(facts: Facts) -> Finding | None:
-    """One trace of several ranks that mostly waits: the others' traces would say for whom."""
-    pace = facts.pace
-    share = pace.breakdown.ratio("exposed_wait")
-    if share < URGENT.value:
-        return None
-    return Finding(
-        cause="late_rank",
-        share_ratio=share,
-        sentence=say("trace.late_unknown", rank=pace.rank, share=share),
-        confidence="low",
-        refutation=say("trace.late_unknown_refutation"),
-    )
