@@ -47,7 +47,9 @@ def _print(facts: Facts, verdict: Verdict) -> None:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False)
-    print("Shares of a step. transfer, wait: communication that compute does not hide; data, host,")
+    print(
+        "Percent of a step. transfer, wait: communication that compute does not hide; data, host,"
+    )
     print("gaps, other: nothing runs, for want of images, launches, or for another reason.")
     console.print(_breakdown(facts))
     print("\nSums over the counted steps, in ms:")
@@ -68,7 +70,8 @@ def _print_finding(title: str, finding: Finding) -> None:
     sure = confidence if confidence == "not enough data" else f"confidence {confidence}"
     print(f"\n{title}: {finding.cause.replace('_', ' ')}{share} ({sure})")
     print(f"  {finding.sentence}")
-    print(f"  It is something else if: {finding.refutation}")
+    lead = "" if confidence == "not enough data" else "It is something else if: "
+    print(f"  {lead}{finding.refutation}")
 
 
 def _breakdown(facts: Facts) -> Table:
@@ -76,7 +79,7 @@ def _breakdown(facts: Facts) -> Table:
     for rank in facts.ranks:
         parts = rank.breakdown
         step_ms = parts.wall_us / rank.num_counted_steps / 1000
-        shares = [f"{parts.ratio(part):.1%}" for part in PARTS]
+        shares = [f"{100 * parts.ratio(part):.1f}" for part in PARTS]
         table.add_row(str(rank.rank), str(rank.num_steps or "-"), f"{step_ms:.1f}", *shares)
     return table
 
@@ -111,7 +114,7 @@ def _buckets(rank: RankFacts) -> Table:
             "-" if busbw is None else f"{busbw / 1e9:.2f}",
         )
     if len(rank.buckets) > MAX_BUCKETS:
-        table.add_row(f"and {len(rank.buckets) - MAX_BUCKETS} kinds more")
+        table.add_row(f"and {len(rank.buckets) - MAX_BUCKETS} more")
     return table
 
 
@@ -139,7 +142,7 @@ def _notes(facts: Facts) -> list[str]:
 def _table(*titles: str) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for number, title in enumerate(titles):
         table.add_column(title, justify="right" if number else "left", no_wrap=True)
     return table

@@ -68,7 +68,7 @@ def _rank(trace: Trace, moved: Transfers) -> RankFacts:
     spans = windows(trace)
     kept = _timeline(trace, moved, counted(trace))
     calls = [number for number, step in enumerate(moved.step) if _in_window(trace, int(step))]
-    num = max(len(spans), 1)
+    num = len(spans)
     reduces = [n for n in calls if trace.collectives[n].operation == "all_reduce"]
     sizes = [trace.collectives[n].num_bytes for n in reduces]
     known = [size for size in sizes if size is not None]
@@ -113,8 +113,6 @@ def _in_window(trace: Trace, step: int) -> bool:
 
 def _breakdown(trace: Trace, moved: Transfers, spans: Sequence[Window]) -> Breakdown:
     """Wall-clock time of all windows together, each moment counted once."""
-    if not spans:
-        return Breakdown(**dict.fromkeys(Breakdown.__struct_fields__, 0.0))
     start, end = spans[0].start, spans[-1].end
     line = _timeline(trace, moved)
     transfer = subtract(line.transfer, line.compute)
@@ -134,10 +132,10 @@ def _breakdown(trace: Trace, moved: Transfers, spans: Sequence[Window]) -> Break
 
 def _host(trace: Trace, spans: Sequence[Window]) -> HostFacts:
     marks = trace.steps
-    start = spans[0].start if spans else 0
+    start = spans[0].start
     # After the last mark the profiler itself synchronises.
     end = spans[-1].end if len(marks) != 1 else marks[0].end
-    num = max(len(spans), 1)
+    num = len(spans)
 
     def within(calls: HostCalls) -> tuple[float, float]:
         keep = (calls.start >= start) & (calls.start < end)

@@ -24,7 +24,6 @@ class CommunicationArgs(msgspec.Struct, gc=False):
     """The arguments of an event that are looked at; anything may be missing or odd."""
 
     device: int | str | None = None
-    stream: int | str | None = None
     correlation: Any = None
     bytes: Any = None
     operation: Any = msgspec.field(name="Collective name", default=None)
@@ -108,7 +107,8 @@ def _first_tensor(args: CommunicationArgs) -> tuple[int | None, str | None]:
         types = msgspec.json.decode(args.types)
     except msgspec.DecodeError:
         return None, None
-    dtype = next((t for t in types if isinstance(t, str) and t), None) if types else None
+    names = types if isinstance(types, list) else []
+    dtype = next((name for name in names if isinstance(name, str) and name), None)
     while isinstance(dims, list) and dims and isinstance(dims[0], list):
         dims = dims[0]
     if not isinstance(dims, list) or not all(type(n) is int for n in dims) or not dims:

@@ -56,7 +56,6 @@ class Columns:
         self.gpu_start: list[float] = []
         self.gpu_duration: list[float] = []
         self.gpu_kind: list[int] = []
-        self.gpu_stream: list[int] = []
         self.gpu_correlation: list[int] = []
         self.call_start: list[float] = []
         self.call_correlation: list[int] = []
@@ -70,7 +69,6 @@ class Columns:
         }
         self.counts: Counter[str] = Counter()
         self.devices: set[Any] = set()
-        self.streams: dict[tuple[Any, Any], int] = {}
         self.threads: dict[tuple[Any, Any], int] = {}
         self.launch_args = msgspec.json.Decoder(_LaunchArgs).decode
         self.gpu_args = msgspec.json.Decoder(CommunicationArgs).decode
@@ -93,13 +91,11 @@ class Columns:
         kind = kernels.class_of(category, event.name)
         args = self.gpu_args(event.args)
         device = args.device if args.device is not None else event.pid
-        stream = args.stream if args.stream is not None else event.tid
         if kind == "communication":
             self.collective_args.append((len(self.gpu_start), event.name, args))
         self.gpu_start.append(event.ts)
         self.gpu_duration.append(event.dur)
         self.gpu_kind.append(_CODES[kind])
-        self.gpu_stream.append(self.streams.setdefault((device, stream), len(self.streams)))
         self.gpu_correlation.append(_whole(args.correlation))
         self.devices.add(device)
 
@@ -115,18 +111,17 @@ class Columns:
             self.call_thread.append(self._thread(event))
 
     def _add_operator(self, event: Event) -> None:
-        thread = self._thread(event)
         name = event.name
-        if name in _COUNTED:
-            self.counts[name] += 1
-        elif name == "record_param_comms":
-            self._add_annotated(thread, event)
+        self.operators.add(event.ts, event.dur, name)
         if name == "aten::item":
             self._add_host("item", event)
+        elif name == "record_param_comms":
+            self._add_annotated(event)
         elif name.endswith("::search_unused_parameters"):
             self._add_host("unused", event)
-        self.operators.add(thread, event.ts, event.dur, name)
-        if name.startswith(("ProfilerStep", "enumerate(DataLoader)")):
+        elif name in _COUNTED:
+            self.counts[name] += 1
+        elif name.startswith(("ProfilerStep", "enumerate(DataLoader)")):
             self._add_annotation(event)  # the schema before 2022
 
     def _add_annotation(self, event: Event) -> None:
@@ -135,13 +130,13 @@ class Columns:
         elif kernels.DATA_WAIT.match(event.name):
             self._add_host("data", event)
         elif kernels.COLLECTIVE_ANNOTATION.match(event.name):
-            self._add_annotated(self._thread(event), event)
+            self._add_annotated(event)
         if event.name in _COUNTED:
             self.counts[event.name] += 1
 
-    def _add_annotated(self, thread: int, event: Event) -> None:
+    def _add_annotated(self, event: Event) -> None:
         args = self.gpu_args(event.args)
-        self.annotated.append((thread, event.ts, event.dur, event.name, args))
+        self.annotated.append((self._thread(event), event.ts, event.dur, event.name, args))
 
     def _add_host(self, name: str, event: Event) -> None:
         self.host[name][0].append(event.ts)
@@ -186,7 +181,6 @@ class Columns:
             start=start[order],
             end=ends(self.gpu_start, self.gpu_duration)[order],
             kind=np.array(self.gpu_kind, np.int8)[order],
-            stream=np.array(self.gpu_stream, np.int64)[order],
             launch=launch[order],
         )
         calls = [

@@ -16,17 +16,15 @@ _NO_ARITHMETIC = ("c10d::", "autograd::", "torch::distributed", "torch.distribut
 
 
 class OperatorColumns:
-    """Operators of a file: thread, start and duration in µs; collected for `estimate`."""
+    """Operators of a file: start and duration in µs; collected for `estimate`."""
 
     def __init__(self) -> None:
-        self.thread: list[int] = []
         self.start: list[float] = []
         self.duration: list[float] = []
 
-    def add(self, thread: int, start: float, duration: float, name: str) -> None:
+    def add(self, start: float, duration: float, name: str) -> None:
         """Keeps operators that do arithmetic, such as `aten::addmm`."""
         if "::" in name and not name.startswith(_NO_ARITHMETIC):
-            self.thread.append(thread)
             self.start.append(start)
             self.duration.append(duration)
 
@@ -40,7 +38,6 @@ def estimate(
     named = [item for item in annotated if COLLECTIVE_ANNOTATION.match(item[3])]
     begin = [*operators.start, *(item[1] for item in named)]
     duration = [*operators.duration, *(item[2] for item in named)]
-    thread = [*operators.thread, *(item[0] for item in named)]
     num = len(operators.start)
     kind = np.repeat([COMPUTE, COMMUNICATION], [num, len(named)]).astype(np.int8)
     start = nanoseconds(begin)
@@ -51,7 +48,6 @@ def estimate(
         start=start[order],
         end=ends(begin, duration)[order],
         kind=kind[order],
-        stream=np.array(thread, np.int64)[order],
         launch=start[order],
     )
     calls = [call_of(int(row[num + number]), item[3], item[4]) for number, item in enumerate(named)]

@@ -50,13 +50,11 @@ class GpuWork:
     """Kernels, copies and sets, in the order of their starts.
 
     `launch`: when the host asked for it, `NO_LAUNCH` where the trace has no record of that.
-    `stream` counts the streams of all devices.
     """
 
     start: Times
     end: Times
     kind: NDArray[np.int8]
-    stream: NDArray[np.int64]
     launch: Times
 
     def __len__(self) -> int:
@@ -69,9 +67,6 @@ class HostCalls:
 
     start: Times
     end: Times
-
-    def __len__(self) -> int:
-        return len(self.start)
 
 
 @dataclass(frozen=True, eq=False)

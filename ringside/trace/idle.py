@@ -37,7 +37,7 @@ def idle_of(trace: Trace, start: int, end: int) -> Idle:
     work = trace.work
     busy = union(work.start, work.end)
     begin = np.concatenate([[start], busy[1]])
-    finish = np.concatenate([busy[0], [max(end, *busy[1][-1:])]])
+    finish = np.concatenate([busy[0], [max([end, *busy[1][-1:].tolist()])]])
     # The work that ends each gap is the first row that starts there; nothing ends the last gap.
     launch = np.append(work.launch[np.searchsorted(work.start, busy[0])], NO_LAUNCH)
     by_host = launch > begin

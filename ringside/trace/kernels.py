@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 GpuClass = Literal["compute", "communication", "memory"]
@@ -27,8 +27,6 @@ _PEER_COPY = re.compile(r"\bPtoP\b|Peer", re.IGNORECASE)
 SYNCHRONISATIONS = re.compile(r"(?:cuda|hip|cu)(?:Stream|Device|Event|Ctx)Synchronize$")
 # A launch takes some 10 µs. One that lasts this long waits: its queue of about 1,000 is full.
 BLOCKED_US = 1000.0
-# Reading one value of a tensor; on a GPU tensor it contains a stream synchronisation.
-ITEM_OPERATORS = frozenset({"aten::item", "aten::_local_scalar_dense"})
 STEP = re.compile(r"ProfilerStep\s?#(\d+)$")
 # The trainer's own mark, and what torch writes around the loader's `__next__`.
 DATA_WAIT = re.compile(r"data$|enumerate\(DataLoader\)#.*__next__$")
@@ -36,7 +34,7 @@ DATA_WAIT = re.compile(r"data$|enumerate\(DataLoader\)#.*__next__$")
 COLLECTIVE_ANNOTATION = re.compile(r"(nccl|gloo|ucc|mpi):(\w+)")
 
 
-@cache
+@lru_cache(maxsize=10_000)
 def class_of(category: str, name: str) -> GpuClass:
     """What a piece of GPU work is for: kernels compute unless they communicate; copies move."""
     if category in KERNELS:

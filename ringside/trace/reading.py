@@ -47,6 +47,9 @@ def read_traces(paths: Iterable[Path]) -> tuple[list[Trace], list[str]]:
             faults.append(str(error))
     if not traces:
         raise TraceError(" ".join(faults))
+    if not all(trace.is_cpu_estimate for trace in traces):
+        faults += [_no_gpu_work(trace) for trace in traces if trace.is_cpu_estimate]
+        traces = [trace for trace in traces if not trace.is_cpu_estimate]
     by_rank: dict[int, Trace] = {}
     for trace in traces:
         twin = by_rank.setdefault(trace.rank, trace)
@@ -56,6 +59,13 @@ def read_traces(paths: Iterable[Path]) -> tuple[list[Trace], list[str]]:
                 "files of one run, one per rank."
             )
     return [by_rank[rank] for rank in sorted(by_rank)], faults
+
+
+def _no_gpu_work(trace: Trace) -> str:
+    return (
+        f"{shown(trace.file)} holds no GPU work, unlike the others, and is left out: record it "
+        "with ProfilerActivity.CUDA."
+    )
 
 
 def read_trace(path: Path) -> Trace:

@@ -28,7 +28,7 @@ def windows(trace: Trace) -> tuple[Window, ...]:
     """Steps from their start to the next one's; the last is left out when there are several.
 
     The work that the last step launched runs on after the trace has ended. A trace without marks
-    is one window, from the first piece of work to the last.
+    is one window, from the first piece of work to the last; never empty.
     """
     marks, work = trace.steps, trace.work
     if len(marks) > 1:
@@ -37,7 +37,8 @@ def windows(trace: Trace) -> tuple[Window, ...]:
     last = int(work.end.max()) if len(work) else 0
     if marks:
         return (Window(marks[0].name, marks[0].start, max(marks[0].end, last)),)
-    return (Window("", int(work.start[0]), last),) if len(work) else ()
+    first = int(work.start[0]) if len(work) else 0
+    return (Window("", first, last),)
 
 
 def step_of(trace: Trace, moments: Times) -> NDArray[np.int64]:

@@ -86,6 +86,7 @@ def test_the_report_for_people(ringside, run_of_two):
     code, out, _ = ringside(*run_of_two)
     assert code == 0
     assert max(map(len, out.partition("Verdict")[0].splitlines())) <= 90
+    assert "…" not in out
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line[:2] in ("0 ", "1 ")}
     assert rows["1"][:4] == ["1", "29.7", "15.6", "12.0"]
     assert "Verdict: link, 40% of the step (confidence high)" in out

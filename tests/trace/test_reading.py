@@ -153,7 +153,7 @@ def test_events_that_make_no_sense_are_left_out(write, two_kernels):
     made.events += [
         {**odd, "ts": "soon", "dur": 1}, {**odd, "ts": 1e300, "dur": 1},
         {**odd, "ts": -5, "dur": 1},
-        {**odd, "ts": 1, "dur": 1, "args": []}, {**odd, "ts": 1, "dur": 1, "args": {"stream": []}},
+        {**odd, "ts": 1, "dur": 1, "args": []}, {**odd, "ts": 1, "dur": 1, "args": {"device": []}},
         {"ph": "M"}, 17, None, [], "text",
     ]  # fmt: skip
     assert len(read_trace(write(made)).work) == 2
@@ -215,6 +215,15 @@ def test_a_folder_and_a_run_directory_mean_their_files(tmp_path, write, sketch):
     (inner / "notes.txt").write_text("nothing")
     for path in (inner, tmp_path):
         assert [trace.rank for trace in read_traces([path])[0]] == [0, 1]
+
+
+def test_a_rank_without_gpu_work_is_not_compared_with_the_others(write, two_kernels, sketch):
+    made = sketch(1)
+    made.host("aten::mm", 0, 100)
+    made.host("gloo:all_reduce", 0, 100, "user_annotation")
+    traces, faults = read_traces([write(two_kernels), write(made, "rank1.json")])
+    assert [trace.rank for trace in traces] == [0]
+    assert ["holds no GPU work, unlike the others" in fault for fault in faults] == [True]
 
 
 def test_two_files_of_one_rank_belong_to_two_runs(write, two_kernels):
