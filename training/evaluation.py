@@ -106,9 +106,7 @@ class Evaluator:
         targets = self.data.val.targets
         task = self.data.task
         predicted = probabilities(logits, task).numpy()
-        scores = score(
-            predicted, targets, self.data.classes, task, num_trained=self.num_trained
-        )
+        scores = score(predicted, targets, self.data.classes, task, num_trained=self.num_trained)
         self.last = Predictions(epoch, task, predicted, targets, self.num_trained)
         self.classes = EpochClasses(
             epoch=epoch,

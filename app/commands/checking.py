@@ -58,11 +58,26 @@ def _summary(report: DataReport) -> str:
     num_bad = len(report.skip)
     if not report.num_usable:
         return "A run has nothing to use: mend what is named above, then check again."
+    use = f"a run would use {counted(report.num_usable, 'image')}.{_largest_batch(report)}"
     if not num_bad:
-        return f"A run would use {counted(report.num_usable, 'image')}."
+        return f"A{use[1:]}"
     return (
         f"A run stops at the first of {counted(num_bad, 'bad file')}. Mend or replace them, or go "
-        f"on without: with --skip-bad a run would use {counted(report.num_usable, 'image')}."
+        f"on without: with --skip-bad {use}"
+    )
+
+
+def _largest_batch(report: DataReport) -> str:
+    """Few images fill no step of the usual size, and such a run is refused."""
+    from ringside.request import DEFAULT_MICRO_BATCH
+
+    usual = min(DEFAULT_MICRO_BATCH.values())
+    if report.num_train >= usual:
+        return ""
+    images = counted(report.num_train, "training image")
+    return (
+        f" It has {images}, fewer than the usual batch of {usual}: add images, or give a run "
+        f"--batch {report.num_train} or less."
     )
 
 

@@ -11,7 +11,7 @@ import msgspec
 WarningCode = Literal[
     "only-in-val", "no-positive-in-val", "no-negative-in-val", "equal-files", "equal-in-both",
     "conflicting-labels", "duplicate-rows", "orphans", "unlabelled", "blanks", "empty-class",
-    "left-out", "links", "lost-class", "no-run",
+    "left-out", "links", "lost-class", "no-run", "one-kind",
 ]  # fmt: skip
 InformationCode = Literal["drawn-split", "ending-added", "ignored", "synthetic"]
 

@@ -12,9 +12,11 @@ from typing import get_args
 import pytest
 
 from app import cli
+from ringside.data import open_data, parse_data
 from ringside.data.folder.records import RowFault
 from ringside.data.notes import WarningCode
 from ringside.data.pixels import Fault
+from ringside.errors import DataError
 
 DOCS = Path(cli.__file__).parents[1] / "docs"
 AddImages = Callable[..., Path]
@@ -55,7 +57,54 @@ def test_a_good_folder(ringside: Ringside, photos: Path) -> None:
     assert code == 0
     assert "10 images, 10 usable: 8 for training, 2 for validation" in out
     assert re.search(r"^  cat +4 +1$", out, re.MULTILINE)
-    assert out.endswith("A run would use 10 images.\n")
+    assert out.endswith(
+        "A run would use 10 images. It has 8 training images, fewer than the usual batch of 64: "
+        "add images, or give a run --batch 8 or less.\n"
+    )
+
+
+@pytest.mark.parametrize("layout", ["folders", "table"])
+@pytest.mark.parametrize("number", [2, 3])
+def test_so_few_images_that_nothing_is_learned(
+    layout: str, number: int, ringside: Ringside, add_images: AddImages
+) -> None:
+    names = [f"{'ab'[i % 2]}/{i}.png" for i in range(number)]
+    root = add_images(*names)
+    if layout == "table":
+        rows = "".join(f"{name},{name[0]}\n" for name in names)
+        (root / "metadata.csv").write_text(f"file_name,label\n{rows}")
+    code, out, _ = ringside("data", "check", str(root))
+    assert code == 0
+    trained = f"{number - 1} training image" + "s" * (number > 2)
+    assert f"It has {trained}, fewer than the usual batch of 64" in out
+    assert ("Nothing to tell apart: 1 image to train on, labelled alike (" in out) == (number == 2)
+
+
+@pytest.mark.parametrize("layout", ["folders", "label", "labels", "rest bare"])
+def test_one_class_is_refused_wherever_it_stands_and_one_label_is_a_question(
+    layout: str, ringside: Ringside, add_images: AddImages
+) -> None:
+    root = add_images(*(f"cat/{i}.png" for i in range(8)))
+    if layout != "folders":
+        column = "label" if layout == "label" else "labels"
+        cells = ["cat" if i < 4 or layout != "rest bare" else "" for i in range(8)]
+        rows = "".join(f"cat/{i}.png,{cell}\n" for i, cell in enumerate(cells))
+        (root / "metadata.csv").write_text(f"file_name,{column}\n{rows}")
+    code, out, err = ringside("data", "check", str(root))
+    if layout == "rest bare":  # with it or without it: that can be learned
+        assert code == 0
+        assert "A run would use 8 images." in out
+        return
+    reason = {
+        "folders": "has only the class folder 'cat': put the images into one folder per class",
+        "label": "are of one class, 'cat'",
+        "labels": "have the same labels (cat)",
+    }[layout]
+    assert code == (2 if layout == "folders" else 1)  # there the layout itself is in doubt
+    assert reason in out + err
+    assert "A run would use" not in out
+    with pytest.raises(DataError, match=re.escape(reason)):
+        open_data(parse_data(str(root)))
 
 
 def test_bad_files_give_code_1_and_say_how_to_go_on(ringside: Ringside, photos: Path) -> None:

@@ -127,7 +127,7 @@ def test_links_never_lead_outside(
     assert set(labels_of(data)) == {"a/1.png", "a/inside.png", "b/1.png", "b/2.png"}
     assert "Left out 2 links" in notes(data)
     (root / "metadata.csv").write_text("file_name,label\na/1.png,x\na/out.png,y\n")
-    with pytest.raises(DataError, match=r"1 of 2 rows .* a/out.png \(row 2 .*: outside the"):
+    with pytest.raises(DataError, match=r"1 of 2 rows .* a/out.png \(line 3 of .*: outside the"):
         opened(root)
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -172,10 +174,73 @@ def test_numbers_and_truth_values_of_json_keep_their_spelling(
     assert opened(root / "photos.jsonl").classes == ("7", "true")
 
 
+LONG = "1.png,a\n\n2.png,b\n3.png,"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("t.csv", f"file_name,label\n{LONG}\n", "line 5 of t.csv: the label"),
+        ("t.tsv", f"file_name,label\r\n{LONG}\r\n".replace(",", "\t"), "line 5 of t.tsv: the"),
+        (
+            "t.csv",
+            'file_name,note,label\n1.png,"x\ny\nz",a\n2.png,n,b\n3.png,n,\n',
+            "line 6 of t.csv",
+        ),
+        (
+            "t.jsonl",
+            '{"file_name": "1.png", "label": "a"}\n\n{"file_name": "2.png", "label": "b"}\n'
+            '{"file_name": "3.png"}\n',
+            "line 4 of t.jsonl: the label",
+        ),
+        ("t.csv", 'file_name,label\n1.png,a\n\n2.png,"b\n3.png,c\n', "from line 4 on"),
+        ("t.csv", "file_name,label\n1.png,a\n\n2.png,b,c\n", r"Line 4 of \S+/t.csv has more cells"),
+        (
+            "t.csv",
+            "file_name,label\n\n1.png,a\n,b\n",
+            r"In line 4 of \S+/t.csv file_name is missing",
+        ),
+        ("t.csv", "file_name,label\n\n9.png,a\n2.png,b\n", r"line 3 of t.csv: no such file"),
+        (
+            "t.csv",
+            "file_name,label,split\n1.png,a,train\n\n2.png,b,hold\n",
+            r"split is 'hold' in 1 row, first in line 4 of \S+/t.csv, expected",
+        ),
+    ],
+)
+def test_a_row_is_named_by_its_line_in_the_file(
+    add_images: AddImages, name: str, content: str, place: str
+) -> None:
+    """As an editor counts: the header, blank lines, and the lines within quotes."""
+    root = add_images("1.png", "2.png", "3.png")
+    (root / name).write_bytes(content.encode())
+    with pytest.raises(DataError, match=place):
+        open_data(parse_data(str(root / name)))
+
+
+def test_a_long_list_of_names_ends_in_a_number(add_images: AddImages) -> None:
+    root = add_images(*(f"{i}.png" for i in range(10)))
+    (root / "metadata.csv").write_text("file_name,labels\n0.png,a\n1.png,b\n")
+    notes = open_data(parse_data(str(root))).notes
+    named = "2.png, 3.png, 4.png, 5.png, 6.png and 3 more."
+    assert f"Not named in the metadata: 8 images, {named}" in notes
+    assert not any("..." in note for note in notes)
+
+
+def test_parquet_has_rows_and_no_lines(add_images: AddImages) -> None:
+    root = add_images("1.png", "2.png")
+    cells = {"file_name": ["1.png", "2.png", "9.png"], "label": ["a", "b", "a"]}
+    pq.write_table(pa.table(cells), root / "t.parquet")
+    with pytest.raises(DataError, match=r"9\.png \(row 3 of t\.parquet: no such file"):
+        open_data(parse_data(str(root / "t.parquet")))
+
+
 def test_a_float_is_no_label(add_images: AddImages, opened: Opened) -> None:
     root = add_images("1.png")
     (root / "photos.jsonl").write_text('{"file_name": "1.png", "label": 1.5}')
-    with pytest.raises(DataError, match=r"row 1, label: 1\.5 is neither text .*: write it as text"):
+    with pytest.raises(
+        DataError, match=r"In line 1 of .*, column label: 1\.5 is neither text .*: write it as text"
+    ):
         opened(root / "photos.jsonl")
 
 
@@ -220,7 +285,7 @@ def test_paths_of_another_machine(travelled: Path, labels_of: LabelsOf) -> None:
         "/etc/hostname": "outside", "../x.png": "outside", "gone.png": "missing",
     }  # fmt: skip
     reasons = {file.file: file.reason for file in report.bad}
-    assert reasons["gone.png"] == "row 6 of photos.csv: no such file"
+    assert reasons["gone.png"] == "line 7 of photos.csv: no such file"
     assert report.num_usable == 3
     assert any("ending to 1 name" in note.message for note in report.notes)
     orphans = next(note.message for note in report.warnings if note.code == "orphans")
@@ -270,7 +335,7 @@ def test_rows_that_repeat_count_once_and_rows_that_contradict_are_bad(
     assert "1 row, 2.png" in repeated
     (conflict,) = report.bad
     assert (conflict.file, conflict.code) == ("3.png", "conflicting-rows")
-    assert "row 4 of photos.csv a; row 5 of photos.csv b: keep one row" in conflict.reason
+    assert "line 5 of photos.csv a; line 6 of photos.csv b: keep one row" in conflict.reason
     assert report.num_usable == 2
 
 

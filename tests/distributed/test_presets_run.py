@@ -116,7 +116,7 @@ def test_fsdp_trains_like_ddp(finished_run):
 
 def test_each_rank_leaves_its_own_step_times(finished_run):
     folder = Path(finished_run("ddp").path) / "ranks"
-    assert {path.name for path in folder.iterdir()} == {"rank0.jsonl", "rank1.jsonl"}
+    assert {path.name for path in folder.glob("*.jsonl")} == {"rank0.jsonl", "rank1.jsonl"}
 
 
 def test_windows_show_the_slowest_and_the_fastest_rank(finished_run):

@@ -49,6 +49,11 @@ def refuse_unusable(records: Sequence[Record], task: Task, name: str) -> None:
             f"All usable images of {name} are of one class, {min(labels)!r}: a run tells at least "
             "two apart, so add images of another."
         )
+    if len(records) > 1 and all(set(record.labels) == labels for record in records):
+        raise DataError(
+            f"All usable images of {name} have the same labels ({', '.join(sorted(labels))}): a "
+            "run tells images with a label from those without it, so add some without."
+        )
 
 
 def notes_on_lost(left_out: Iterable[Collection[str]], records: Sequence[Record]) -> list[Note]:
@@ -87,8 +92,19 @@ def notes_on_classes(records: Sequence[Record]) -> list[Note]:
         for code, sentence, labels in found
         if labels
     ]
+    notes += _notes_on_one_kind([record for record in records if record.split == "train"])
     bare = [record.path for record in records if not record.labels]
     if bare:
         message = f"Without a label, so negative for every class: {counted(len(bare), 'image')}"
         notes.append(Note("unlabelled", f"{message}, {first_few(bare)}."))
     return notes
+
+
+def _notes_on_one_kind(train: Sequence[Record]) -> list[Note]:
+    """A few images may leave one class for training, and then any answer is as good."""
+    kinds = {frozenset(record.labels) for record in train}
+    if len(kinds) != 1:
+        return []
+    labels = first_few(sorted(*kinds)) or "none"
+    message = f"Nothing to tell apart: {counted(len(train), 'image')} to train on, labelled alike"
+    return [Note("one-kind", f"{message} ({labels}). Add images.")]

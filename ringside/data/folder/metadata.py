@@ -78,16 +78,18 @@ class _Part:
 
 def _read_one(listing: Listing, path: str, table: Table, separator: Separator | None) -> _Part:
     labels = read_labels(table, separator)
-    files = NamedFiles(listing, posixpath.dirname(path), path)
+    files = NamedFiles(listing, posixpath.dirname(path))
     names = table.texts(table.image_column)
-    found = [files.find(name, n, labels.rows[n - 1]) for n, name in enumerate(names, 1)]
+    places = [table.where(number, path) for number in range(1, table.num_rows + 1)]
+    found = [files.find(*row) for row in zip(names, places, labels.rows, strict=True)]
     split_names = _split_names(table, found, posixpath.dirname(path))
     rows, problems = [], files.problems
-    for number, file in enumerate(found, 1):
-        where = f"row {number} of {path}"
-        row = _Row(file, labels.rows[number - 1], split_names[number - 1], where)
+    for file, row_labels, split_name, where in zip(
+        found, labels.rows, split_names, places, strict=True
+    ):
+        row = _Row(file, row_labels, split_name, where)
         if file and labels.task == "single_label" and not row.labels:
-            problems.append(Problem("no-label", file, f"{where}: the label is empty"))
+            problems.append(Problem("no-label", file, f"{row.where}: the label is empty"))
         elif file:
             rows.append(row)
     return _Part(path, table, labels, rows, problems, [*labels.notes, *files.notes()])
@@ -138,9 +140,9 @@ def _split_names(table: Table, paths: list[str], folder: str) -> list[str]:
         if unknown:
             first = next(n for n, cell in enumerate(cells, 1) if cell in unknown)
             raise DataError(
-                f"{table.path}: {column} is {first_few([repr(name) for name in unknown])} in "
-                f"{counted(sum(cell in unknown for cell in cells), 'row')}, first in row {first}, "
-                f"expected one of {', '.join(SPLIT_NAMES)}."
+                f"{column} is {first_few([repr(name) for name in unknown])} in "
+                f"{counted(sum(cell in unknown for cell in cells), 'row')}, first in "
+                f"{table.where(first)}, expected one of {', '.join(SPLIT_NAMES)}."
             )
         return cells
     tops = [path.partition("/")[0] for path in paths if path]

@@ -42,16 +42,18 @@ def _relative(name: str, folder: str, root: Path) -> str:
 
 @dataclass
 class NamedFiles:
-    """Finds the files that the table `table_name` in `folder` names, and collects what is wrong."""
+    """Finds the files that a table in `folder` names, and collects what is wrong."""
 
     listing: Listing
     folder: str
-    table_name: str
     problems: list[Problem] = field(default_factory=list)
     num_without_ending: int = 0
 
-    def find(self, name: str, row: int, labels: tuple[str, ...] = ()) -> str:
-        """The relative path of the file `name`; an empty text and a problem when there is none."""
+    def find(self, name: str, where: str, labels: tuple[str, ...] = ()) -> str:
+        """The relative path of the file `name`; an empty text and a problem when there is none.
+
+        `where` is the place that names it, in words.
+        """
         path = ""
         for spelling in _spellings(name):
             path = _relative(spelling, self.folder, self.listing.root)
@@ -61,7 +63,6 @@ class NamedFiles:
             if len(endings) == 1:
                 self.num_without_ending += 1
                 return endings[0]
-        where = f"row {row} of {self.table_name}"
         if not path or self._is_beyond_link(path):
             reason = f"{where}: outside the data folder"
             self.problems.append(Problem("outside", path or name, reason, labels))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,13 +28,20 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 class Table:
     """The rows of a table; every row has a text in `image_column`. Row numbers start at 1.
 
-    `delimiter` is the character between two columns of text files.
+    `delimiter` is the character between two columns of text files. `lines` are the numbers of the
+    lines in which the rows begin, the header counted; empty for a file that has no lines.
     """
 
     path: Path
     columns: Columns
     image_column: str
     delimiter: str | None = None
+    lines: Sequence[int] = ()
+
+    def where(self, row: int, name: str | None = None) -> str:
+        """The place of a row, as an editor shows it; `name` stands for the path."""
+        place = f"line {self.lines[row - 1]}" if self.lines else f"row {row}"
+        return f"{place} of {name or self.path}"
 
     @property
     def num_rows(self) -> int:
@@ -43,7 +51,7 @@ class Table:
     def cells(self, column: str) -> list[Cell]:
         """A column of texts or lists of texts; a missing cell is an empty text."""
         values = enumerate(self.columns[column], 1)
-        return [_cell(value, f"{self.path}, row {row}, {column}") for row, value in values]
+        return [_cell(value, f"{self.where(row)}, column {column}") for row, value in values]
 
     def texts(self, column: str) -> list[str]:
         """A column that holds one text per row; a missing cell is an empty text."""
@@ -51,7 +59,7 @@ class Table:
         for row, cell in enumerate(self.cells(column), 1):
             if isinstance(cell, list):
                 raise DataError(
-                    f"{self.path}, row {row}: {column} is a list, expected one text per row."
+                    f"In {self.where(row)} {column} is a list, expected one text per row."
                 )
             texts.append(cell.strip())
         return texts
@@ -63,27 +71,28 @@ class Table:
 
 def read_table(path: Path) -> Table:
     """Read a table. Raises `DataError` naming the file and the row or column."""
-    columns, delimiter = _columns(path)
+    columns, lines, delimiter = _columns(path)
     if not any(columns.values()):
         raise DataError(f"{path} has no rows: write one row per image.")
-    table = Table(path, columns, find_image_column(path, columns), delimiter)
+    table = Table(path, columns, find_image_column(path, columns), delimiter, lines)
     texts = table.texts(table.image_column)
     if "" in texts:
         raise DataError(
-            f"{path}, row {texts.index('') + 1}: {table.image_column} is missing. "
+            f"In {table.where(texts.index('') + 1)} {table.image_column} is missing. "
             f"Columns: {', '.join(columns)}."
         )
     return table
 
 
-def _columns(path: Path) -> tuple[Columns, str | None]:
+def _columns(path: Path) -> tuple[Columns, list[int], str | None]:
+    """The cells, the lines of the rows, and the delimiter."""
     if path.suffix.lower() == ".parquet":
-        return read_parquet(path), None
+        return read_parquet(path), [], None
     text = _text(path)
     if path.suffix.lower() in (".jsonl", ".ndjson"):
-        return _json_columns(path, text), None
+        return *_json_columns(path, text), None
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
-    return _csv_columns(path, text, delimiter), delimiter
+    return *_csv_columns(path, text, delimiter), delimiter
 
 
 def _text(path: Path) -> str:
@@ -110,41 +119,55 @@ def _delimiter(text: str) -> str:
     return max(headers, key=lambda delimiter: len(headers[delimiter]))
 
 
-def _csv_columns(path: Path, text: str, delimiter: str) -> Columns:
+def _csv_rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Every row with the line in which it begins; a cell in quotes may have several lines."""
+    # strict: an unclosed quote would swallow the rows after it without a word.
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
     try:
-        # strict: an unclosed quote would swallow the rows after it without a word.
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
     except csv.Error as error:
         raise DataError(
-            f"{path} is not a readable CSV file: {error}. Look for a double quote that is not "
-            "closed or not doubled."
+            f"{path} is not a readable CSV file, from line {line} on: {error}. Look for a double "
+            "quote that is not closed or not doubled."
         ) from error
-    header = [name.strip() for name in rows[0]] if rows else []
+
+
+def _csv_columns(path: Path, text: str, delimiter: str) -> tuple[Columns, list[int]]:
+    rows = list(_csv_rows(path, text, delimiter))
+    header = [name.strip() for name in rows[0][1]] if rows else []
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError(f"{path} has the column {twice[0]!r} more than once: rename one.")
-    filled = [row for row in rows[1:] if row]  # blank lines give no cells at all
-    for number, row in enumerate(filled, 1):
+    filled = [(line, row) for line, row in rows[1:] if row]  # blank lines give no cells at all
+    for line, row in filled:
         if len(row) > len(header):
             raise DataError(
-                f"{path}, row {number}: more cells than columns. Put cells that contain the "
+                f"Line {line} of {path} has more cells than columns. Put cells that contain the "
                 "delimiter between double quotes."
             )
-    return {
-        name: [row[i] if i < len(row) else "" for row in filled] for i, name in enumerate(header)
-    } or {"": []}
+    columns: Columns = {
+        name: [row[i] if i < len(row) else "" for _, row in filled] for i, name in enumerate(header)
+    }
+    return columns or {"": []}, [line for line, _ in filled]
 
 
-def _json_columns(path: Path, text: str) -> Columns:
+def _json_columns(path: Path, text: str) -> tuple[Columns, list[int]]:
     rows: list[dict[str, object]] = []
+    lines: list[int] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 rows.append(msgspec.json.decode(line, type=dict[str, object]))
             except msgspec.DecodeError as error:
-                raise DataError(f"{path}, line {number} is not a JSON object: {error}.") from error
+                raise DataError(
+                    f"Line {number} of {path} is not a JSON object: {error}."
+                ) from error
+            lines.append(number)
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names} or {"": []}
+    return {name: [row.get(name) for row in rows] for name in names} or {"": []}, lines
 
 
 def _cell(value: object, where: str) -> Cell:
@@ -157,4 +180,4 @@ def _cell(value: object, where: str) -> Cell:
         return "true" if value else "false"
     if isinstance(value, str | int):
         return str(value)
-    raise DataError(f"{where}: {value!r} is neither text nor a list of texts: write it as text.")
+    raise DataError(f"In {where}: {value!r} is neither text nor a list of texts: write it as text.")
