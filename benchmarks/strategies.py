@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from app.commands.running import lines_of
-from ringside.compare import ComparedRun, baseline_of, compare
+from ringside.compare import ComparedRun, compare
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.local import start_run
@@ -22,6 +22,7 @@ from ringside.request import RunRequest, resolve
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import runs_root
 from ringside.spec import RunSpec
+from ringside.speedup import baseline_of
 
 
 def main() -> int:

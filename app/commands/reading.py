@@ -47,7 +47,7 @@ def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
 def record_json(record: RunRecord) -> dict[str, Any]:
     """The frozen shape of `show --json`; units stand in the names, missing is null."""
     from ringside.class_scores import read_class_scores
-    from ringside.compare import speedup_of
+    from ringside.speedup import speedup_of
 
     measured = speedup_of(runs_root(), record)
     return {

@@ -14,12 +14,13 @@ from app.views.classes import table_notes, table_title
 from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from ringside.class_scores import EpochClasses, read_class_scores
-from ringside.compare import ComparedRun, Comparison, SpeedUp, speedup_of
+from ringside.compare import ComparedRun, Comparison
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
 from ringside.scores import Interval
 from ringside.sentences import plan_sentence
+from ringside.speedup import SpeedUp, speedup_of
 from ringside.words import say
 
 DASH = "–"

@@ -18,12 +18,12 @@ import msgspec
 
 from app.views import figures
 from app.views.run import RunView, progress, run_view, sign_of_life, with_time_left
-from ringside.compare import find_baseline, scaling_of
 from ringside.errors import RingsideError
 from ringside.launch.reconcile import NEVER_STARTED_S, reconcile
 from ringside.run import RunReader, RunRecord
 from ringside.rundir import RunDir, find_run, list_run_dirs
 from ringside.spec import RunSpec
+from ringside.speedup import find_baseline, scaling_of
 
 log = logging.getLogger("ringside.page")
 

@@ -11,7 +11,6 @@ import msgspec
 from app.views.check import without_bad_files
 from app.views.fields import Values, request_of
 from ringside import yaml_text
-from ringside.compare import baseline_of
 from ringside.data import DataReport
 from ringside.data.notes import counted
 from ringside.errors import RingsideError, SpecError
@@ -23,6 +22,7 @@ from ringside.request import resolve
 from ringside.rundir import RunDir
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import DataSpec, FsdpConfig, RunSpec
+from ringside.speedup import baseline_of
 from ringside.words import say
 
 Reports = Callable[[DataSpec], DataReport | None]

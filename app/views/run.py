@@ -15,10 +15,10 @@ from app.views.setup import setup_lines, word_for
 from app.views.step import Step, step_view
 from app.views.trials import checkpoint_of
 from ringside.checkpoints import CheckpointName, read_about
-from ringside.compare import SpeedUp, speedup
 from ringside.errors import RunDirError
 from ringside.run import EpochRow, RunRecord, require_spec
 from ringside.rundir import RunDir
+from ringside.speedup import SpeedUp, speedup
 from ringside.words import say
 
 MAX_POINTS = 1000

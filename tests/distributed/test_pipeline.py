@@ -14,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 
 from ringside import yaml_text
-from ringside.compare import baseline_of, speedup
 from ringside.hardware import read_hardware
 from ringside.launch.local import create_run, start, start_run
 from ringside.launch.stop import stop_run
@@ -23,6 +22,7 @@ from ringside.request import continue_run
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings
+from ringside.speedup import baseline_of, speedup
 
 from tests.distributed.conftest import wait_for_end  # isort: skip
 from tests.distributed.test_things_go_wrong import wait_until_training  # isort: skip

@@ -8,10 +8,10 @@ import pytest
 import timm
 from safetensors.torch import load_file
 
-from ringside.compare import baseline_of
 from ringside.hardware import read_hardware
 from ringside.launch.local import create_run, start, start_run
 from ringside.request import continue_run
+from ringside.speedup import baseline_of
 
 from tests.distributed.conftest import wait_for_end  # isort: skip
 

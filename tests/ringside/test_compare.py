@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ringside.compare import baseline_of, compare, find_baseline, scaling_of, speedup, speedup_of
+from ringside.compare import compare
 from ringside.run import fold_run
+from ringside.speedup import baseline_of, find_baseline, scaling_of, speedup, speedup_of
 
 OLD, BASE, RUN, OTHER = (
     f"2026010{day}-000000-{name}"

@@ -9,11 +9,11 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ringside.compare import baseline_of
 from ringside.errors import RingsideError, SpecError
 from ringside.hardware import Gpu, Hardware
 from ringside.request import RunRequest, continue_run, resolve
 from ringside.sentences import plan_notes
+from ringside.speedup import baseline_of
 
 
 def gpus(*capabilities: tuple[int, int] | None) -> Hardware:

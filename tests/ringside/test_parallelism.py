@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringside.compare import baseline_of, compare, scaling_of, speedup
+from ringside.compare import compare
 from ringside.errors import RingsideError
 from ringside.hardware import Gpu, Hardware
 from ringside.presets import BUILT_IN, Library, accelerate_config, render
@@ -13,6 +13,7 @@ from ringside.request import RunRequest, continue_run, resolve
 from ringside.run import fold_run
 from ringside.sentences import plan_sentence
 from ringside.spec import RunSpec
+from ringside.speedup import baseline_of, scaling_of, speedup
 
 
 def machine(num_gpus: int = 0) -> Hardware:

@@ -1,0 +1,203 @@
+"""Speed-up and efficiency, and the baselines they are measured against.
+
+Speed-up = images/s of a run ÷ images/s of its baseline. The baseline is the preset `single` with
+the same model, data, image size, precision, seed, threads per device and training settings, but for
+those that only several devices have and those without effect on speed, on the same kind of device.
+Warm-up (the first epoch) is left out of both. Without such a baseline there is no number, and
+`reason` says what is missing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.run import RunRecord, fold_run
+from ringside.rundir import list_run_dirs
+from ringside.spec import AccelerateSettings, RunSpec, TrainingSettings
+from ringside.words import say
+
+Scaling = Literal["weak", "strong"]
+BASELINE = "single"
+DISTRIBUTED_SETTINGS = (
+    "accumulation_steps", "comm_hook", "power_sgd_rank", "power_sgd_start_step", "reduce_dtype",
+    "gradient_as_bucket_view", "static_graph", "sync_batchnorm", "bucket_cap_mb",
+    "local_sgd_steps", "parallelism", "pipeline_micro_batches",
+)  # fmt: skip
+# How long a step takes does not depend on them: numbers that enter it as values, the loss of a few
+# logits, what happens between epochs or beside training. Of `channels_last` and `decoder` not the
+# wish counts but what came of it, which is compared by itself.
+WITHOUT_EFFECT_ON_SPEED = frozenset({
+    "learning_rate", "learning_rate_rule", "base_batch", "warmup_epochs", "label_smoothing",
+    "pos_weight_cap", "pretrained", "best_by", "early_stop_epochs", "trackers", "timeout_s",
+    "channels_last", "decoder",
+})  # fmt: skip
+
+
+class SpeedUp(msgspec.Struct, frozen=True, kw_only=True):
+    """A speed-up, or the reason why there is none.
+
+    weak: equal images per device and micro-step; strong: equal images per optimizer step.
+    `efficiency_ratio` is the speed-up divided by the number of devices.
+    """
+
+    value: float | None = None
+    scaling: Scaling | None = None
+    efficiency_ratio: float | None = None
+    samples_per_s: float | None = None
+    baseline_id: str | None = None
+    baseline_samples_per_s: float | None = None
+    reason: str | None = None
+
+
+def baseline_of(spec: RunSpec) -> RunSpec:
+    """The run to measure first: one device, the same images per device, everything else equal.
+
+    The stages of a pipeline share the work of each step, and BatchNorm sees one micro-batch at a
+    time: one device does the same step by accumulating as many micro-batches.
+    """
+    plain = TrainingSettings()
+    micro_steps = spec.num_micro_steps if spec.strategy == "model_parallel" else 1
+    # Settings that only several devices have: at their defaults on one.
+    training = msgspec.structs.replace(
+        spec.training,
+        **{name: getattr(plain, name) for name in DISTRIBUTED_SETTINGS}
+        | {"accumulation_steps": micro_steps},
+    )
+    accelerate = AccelerateSettings(
+        distributed_type="NO",
+        mixed_precision=spec.accelerate.mixed_precision,
+        num_processes=1,
+    )
+    return msgspec.structs.replace(
+        spec,
+        preset=BASELINE,
+        accelerate=accelerate,
+        training=training,
+        environment={},
+        num_processes=1,
+        global_batch=spec.micro_batch * micro_steps,
+        keeps_global_batch=spec.keeps_global_batch or micro_steps > 1,
+        gpu_ids=spec.gpu_ids[:1],
+        request_id=None,
+        resume_from=None,
+    )
+
+
+def differences(a: RunSpec, b: RunSpec) -> list[str]:
+    """What keeps the speeds of two requests from being compared; empty when nothing does."""
+    pairs = {
+        "model": (a.model, b.model),
+        "data": (a.data.label, b.data.label),
+        "image size": (a.data.image_size, b.data.image_size),
+        "device": (a.device, b.device),
+        "threads per device": (a.threads_per_device, b.threads_per_device),
+    }
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
+def speed_differences(a: RunSpec, b: RunSpec) -> list[str]:
+    """In what else the work of one device differs, or the way it is done; empty when in nothing."""
+    pairs: dict[str, tuple[object, object]] = {
+        "precision": (a.accelerate.mixed_precision, b.accelerate.mixed_precision),
+        "channels_last": (a.channels_last, b.channels_last),
+        "seed": (a.seed, b.seed),
+    }
+    several = set(DISTRIBUTED_SETTINGS) - {"accumulation_steps"}
+    for name in TrainingSettings.__struct_fields__:
+        if name not in WITHOUT_EFFECT_ON_SPEED | several:
+            pairs[name] = (getattr(a.training, name), getattr(b.training, name))
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
+def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
+    """Whether a `single` spec is a baseline of `spec`, and in which sense."""
+    wanted = baseline_of(spec)
+    if baseline.preset != BASELINE or differences(wanted, baseline):
+        return None
+    if speed_differences(wanted, baseline):
+        return None
+    if spec.strategy == "model_parallel":
+        return "strong" if baseline.global_batch == spec.global_batch else None
+    if baseline.micro_batch == spec.micro_batch:
+        return "weak"
+    return "strong" if baseline.global_batch == spec.global_batch else None
+
+
+def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
+    """The newest measured baseline of a run below `root`; weak scaling goes before strong."""
+    if record.spec is None or record.spec.preset == BASELINE:
+        return None
+    found: dict[Scaling, RunRecord] = {}
+    for run in list_run_dirs(root):
+        spec = run.read(run.spec, RunSpec)
+        scaling = scaling_of(record.spec, spec) if spec is not None else None
+        if scaling is None or scaling in found:
+            continue
+        try:
+            candidate = fold_run(run)
+        except RunDirError:
+            continue  # written by a newer Ringside
+        apart = unlike(record, candidate) or _other_decoder(record, candidate)
+        if candidate.steady_samples_per_s is not None and not apart:
+            found[scaling] = candidate
+            if scaling == "weak":
+                break
+    return found.get("weak") or found.get("strong")
+
+
+def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
+    """The speed-up of a run against its baseline, or the reason why there is no number."""
+    if record.spec is None:
+        return SpeedUp(reason=say("speedup.no_spec"))
+    rate = record.steady_samples_per_s
+    if record.spec.preset == BASELINE:
+        return SpeedUp(samples_per_s=rate, reason=say("speedup.is_baseline"))
+    if baseline is None or baseline.spec is None:
+        return SpeedUp(samples_per_s=rate, reason=say("speedup.no_baseline"))
+    scaling, wanted = scaling_of(record.spec, baseline.spec), baseline_of(record.spec)
+    apart = differences(wanted, baseline.spec) + speed_differences(wanted, baseline.spec)
+    apart += unlike(record, baseline) + _other_decoder(record, baseline)
+    if scaling is None or apart:
+        why = "; ".join(apart) or say("speedup.other_settings")
+        reason = say("speedup.not_its_baseline", baseline=baseline.id, why=why)
+        return SpeedUp(samples_per_s=rate, reason=reason)
+    base_rate = baseline.steady_samples_per_s
+    if rate is None or base_rate is None:
+        key = "speedup.run_warms_up" if rate is None else "speedup.baseline_too_short"
+        return SpeedUp(baseline_id=baseline.id, samples_per_s=rate, reason=say(key))
+    value = rate / base_rate
+    return SpeedUp(
+        value=value,
+        scaling=scaling,
+        efficiency_ratio=value / record.spec.num_devices,
+        samples_per_s=rate,
+        baseline_id=baseline.id,
+        baseline_samples_per_s=base_rate,
+    )
+
+
+def speedup_of(root: Path, record: RunRecord) -> SpeedUp:
+    """Find the baseline and divide."""
+    return speedup(record, find_baseline(root, record))
+
+
+def unlike(a: RunRecord, b: RunRecord) -> list[str]:
+    """Differences that only the started runs know: the data's content and the device's name."""
+    if a.started is None or b.started is None or a.observed is None or b.observed is None:
+        return []
+    pairs = {
+        "content of the data": (a.started.data_fingerprint, b.started.data_fingerprint),
+        "device name": (a.observed.device_name, b.observed.device_name),
+    }
+    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+
+
+def _other_decoder(a: RunRecord, b: RunRecord) -> list[str]:
+    """Whether the pictures were really decoded elsewhere, whatever was asked for."""
+    if a.started is None or b.started is None or a.started.decoder == b.started.decoder:
+        return []
+    return [f"decoder: {a.started.decoder} and {b.started.decoder}"]
