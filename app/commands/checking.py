@@ -6,11 +6,10 @@ import sys
 
 import msgspec
 
+from app.commands.printing import print_some
 from ringside.data import DataReport, check_data, parse_data
 from ringside.data.check.report import RULES, BadFile
 from ringside.data.notes import counted
-
-MAX_LINES = 20
 
 
 def check(text: str, *, as_json: bool, separator: str | None, workers: int | None) -> int:
@@ -39,12 +38,12 @@ def _print(report: DataReport) -> None:
         f"{counted(report.num_files, 'image')}, {report.num_usable:,} usable: "
         f"{report.num_train:,} for training, {report.num_val:,} for validation"
     )
-    _print_some("\nbad files and rows", [_line(bad) for bad in report.bad])
+    print_some("\nbad files and rows", [_line(bad) for bad in report.bad])
     _print_classes(report)
     kinds = [f"{u.num_images:,} {u.kind}, {RULES[u.kind]}: {u.examples[0]}" for u in report.unusual]
-    _print_some("\nunusual images", kinds)
-    _print_some("\nwarnings", [note.message for note in report.warnings])
-    _print_some("\nnotes", [note.message for note in report.notes])
+    print_some("\nunusual images", kinds)
+    print_some("\nwarnings", [note.message for note in report.warnings])
+    print_some("\nnotes", [note.message for note in report.notes])
     print(f"\n{_summary(report)}")
 
 
@@ -84,18 +83,4 @@ def _largest_batch(report: DataReport) -> str:
 def _print_classes(report: DataReport) -> None:
     width = max([len(c.name) for c in report.classes] + [5])
     lines = [f"{c.name:{width}}  {c.train:>8,}  {c.val:>10,}" for c in report.classes]
-    _print_some(f"\n  {'class':{width}}  training  validation", lines)
-
-
-def _print_some(title: str, lines: list[str]) -> None:
-    if lines:
-        print(title)
-    for line in lines[:MAX_LINES]:
-        print(f"  {_printable(line)}")
-    if len(lines) > MAX_LINES:
-        print(f"  and {len(lines) - MAX_LINES:,} more; --json has them all")
-
-
-def _printable(text: str) -> str:
-    """File names may hold control characters, which a terminal would obey."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    print_some(f"\n  {'class':{width}}  training  validation", lines)

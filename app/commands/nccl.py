@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from app.commands.printing import print_some, printable
 from app.commands.reading import print_json
 from ringside.environment_lint import Finding, lint
 from ringside.nccl_log import (
@@ -17,7 +18,7 @@ from ringside.nccl_log import (
     worst_ring_edge,
 )
 
-MAX_LINES = 10
+MAX_CHOICES = 10
 
 
 def nccl(paths: list[Path], *, as_json: bool) -> int:
@@ -70,21 +71,21 @@ def log_json(log: NcclLog) -> dict[str, Any]:
 
 def _print(log: NcclLog) -> None:
     verdict = judge(log)
-    print(_printable(verdict.sentence))
+    print(printable(verdict.sentence))
     if verdict.next_step:
-        print(_printable(verdict.next_step))
-    print(f"\n{_printable(_set_up(log))}")
+        print(printable(verdict.next_step))
+    print(f"\n{printable(_set_up(log))}")
     for name, num in transports(log.edges).items():
-        print(f"  {num:>4} {_printable(name)}")
-    _print_some("\nvariables that NCCL obeyed", [_variable(one) for one in lint(log.environment)])
-    _print_some(
+        print(f"  {num:>4} {printable(name)}")
+    print_some("\nvariables that NCCL obeyed", [_variable(one) for one in lint(log.environment)])
+    print_some(
         "\nwarnings",
         [f"{one.kind}, {one.times} times: {one.message}" for one in log.warnings],
     )
-    _print_some("\nnotes", list(verdict.notes))
+    print_some("\nnotes", list(verdict.notes))
     if log.choices:
         print("\nchosen most often (any times in the log are NCCL's predictions, not measured)")
-        for choice in sorted(log.choices, key=lambda one: -one.calls)[:MAX_LINES]:
+        for choice in sorted(log.choices, key=lambda one: -one.calls)[:MAX_CHOICES]:
             size = f"{choice.size_bytes:,} bytes"
             print(
                 f"  {choice.calls:>6} x {choice.function:<14} {size:>19}  "
@@ -110,17 +111,3 @@ def _set_up(log: NcclLog) -> str:
 def _variable(finding: Finding) -> str:
     mark = "" if finding.level == "setting" else f"{finding.level}: "
     return f"{mark}{finding.sentence}"
-
-
-def _print_some(title: str, lines: list[str]) -> None:
-    if lines:
-        print(title)
-    for line in lines[:MAX_LINES]:
-        print(f"  {_printable(line)}")
-    if len(lines) > MAX_LINES:
-        print(f"  and {len(lines) - MAX_LINES} more; --json has them all")
-
-
-def _printable(text: str) -> str:
-    """A log may hold control characters, which a terminal would obey."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

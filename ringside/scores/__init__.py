@@ -4,8 +4,17 @@ Training and comparison use these same functions. Importing this package loads n
 scikit-learn.
 """
 
-from ringside.scores.bootstrap import Interval, Metric, paired_bootstrap
+from ringside.scores.bootstrap import Interval, Metric, Resampling, paired_bootstrap
 from ringside.scores.predictions import Task
 from ringside.scores.score import ClassScores, Scores, score
 
-__all__ = ["ClassScores", "Interval", "Metric", "Scores", "Task", "paired_bootstrap", "score"]
+__all__ = [
+    "ClassScores",
+    "Interval",
+    "Metric",
+    "Resampling",
+    "Scores",
+    "Task",
+    "paired_bootstrap",
+    "score",
+]

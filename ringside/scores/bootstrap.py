@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -41,7 +41,18 @@ class Interval(msgspec.Struct, frozen=True):
     num_resamples: int
 
 
-def paired_bootstrap(  # noqa: PLR0913
+class Resampling(NamedTuple):
+    """How many resamples are drawn, from which seed, and the confidence of the interval."""
+
+    num_resamples: int = 1000
+    seed: int = 0
+    confidence: float = 0.95
+
+
+DEFAULT = Resampling()
+
+
+def paired_bootstrap(
     probabilities_a: Probabilities,
     probabilities_b: Probabilities,
     targets: Targets,
@@ -49,9 +60,7 @@ def paired_bootstrap(  # noqa: PLR0913
     metric: Metric = "auc_macro",
     task: Task = "multi_label",
     num_trained: Sequence[int] | None = None,
-    num_resamples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
+    resampling: Resampling = DEFAULT,
 ) -> Interval | None:
     """Percentile interval (Efron and Tibshirani 1993, chapter 13) of metric(b) - metric(a).
 
@@ -74,24 +83,24 @@ def paired_bootstrap(  # noqa: PLR0913
     everything = np.ones((1, num_samples))
     delta = float((measure_b(everything) - measure_a(everything))[0])
     deltas = np.concatenate(
-        [measure_b(w) - measure_a(w) for w in _resamples(num_samples, num_resamples, seed)]
+        [measure_b(w) - measure_a(w) for w in _resamples(num_samples, resampling)]
     )
     deltas = deltas[np.isfinite(deltas)]
     if not np.isfinite(delta) or not len(deltas):
         return None
-    tail = (1 - confidence) / 2
+    tail = (1 - resampling.confidence) / 2
     low, high = np.quantile(deltas, [tail, 1 - tail])
     return Interval(delta, float(low), float(high), len(deltas))
 
 
-def _resamples(num_samples: int, num_resamples: int, seed: int) -> Iterator[Floats]:
+def _resamples(num_samples: int, resampling: Resampling) -> Iterator[Floats]:
     """Weights `[block, n]`: how often each sample was drawn. Block after block, to save memory."""
     import numpy as np
 
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(resampling.seed)
     block = max(1, MAX_WEIGHTS // num_samples)
-    for start in range(0, num_resamples, block):
-        rows = min(block, num_resamples - start)
+    for start in range(0, resampling.num_resamples, block):
+        rows = min(block, resampling.num_resamples - start)
         drawn = rng.integers(num_samples, size=(rows, num_samples))
         cells = drawn + np.arange(rows)[:, None] * num_samples
         counts = np.bincount(cells.ravel(), minlength=rows * num_samples)

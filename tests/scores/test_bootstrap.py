@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ringside.errors import DataError
-from ringside.scores import bootstrap, paired_bootstrap, score
+from ringside.scores import Resampling, bootstrap, paired_bootstrap, score
 
 METRICS = ["auc_macro", "f1_macro", "f1_micro", "map_macro", "accuracy"]
 
@@ -33,7 +33,7 @@ def test_every_resample_equals_the_score_of_the_drawn_samples(metric: str) -> No
     task = "single_label" if metric == "accuracy" else "multi_label"
     targets = one_hot(targets) if metric == "accuracy" else targets
     measure = bootstrap._measure(metric, a, targets, task)
-    weights = np.concatenate(list(bootstrap._resamples(40, 25, seed=5)))
+    weights = np.concatenate(list(bootstrap._resamples(40, Resampling(25, seed=5))))
     assert weights.sum(axis=1).tolist() == [40] * 25
     for value, row in zip(measure(weights), weights, strict=True):
         drawn = np.repeat(np.arange(40), row.astype(int))
@@ -46,7 +46,7 @@ def test_delta_is_the_difference_on_all_samples(metric: str) -> None:
     a, b, targets = two_models()
     task = "single_label" if metric == "accuracy" else "multi_label"
     targets = one_hot(targets) if metric == "accuracy" else targets
-    interval = paired_bootstrap(a, b, targets, metric=metric, task=task, num_resamples=50)
+    interval = paired_bootstrap(a, b, targets, metric=metric, task=task, resampling=Resampling(50))
     of_a, of_b = (getattr(score(p, targets, list("abcde"), task), metric) for p in (a, b))
     assert interval.delta == pytest.approx(of_b - of_a, abs=1e-12)
     assert interval.low <= interval.high
@@ -59,19 +59,19 @@ def test_a_class_that_was_never_trained_has_no_part_in_a_mean(metric: str) -> No
     targets = one_hot(targets) if metric == "accuracy" else targets
     trained = [3, 0, 1, 0, 7]
     found = paired_bootstrap(
-        a, b, targets, metric=metric, task=task, num_trained=trained, num_resamples=50
+        a, b, targets, metric=metric, task=task, num_trained=trained, resampling=Resampling(50)
     )
     of_a, of_b = (
         getattr(score(p, targets, list("abcde"), task, num_trained=trained), metric) for p in (a, b)
     )
     assert found.delta == pytest.approx(of_b - of_a, abs=1e-12)
-    of_all = paired_bootstrap(a, b, targets, metric=metric, task=task, num_resamples=50)
+    of_all = paired_bootstrap(a, b, targets, metric=metric, task=task, resampling=Resampling(50))
     if metric in ("f1_micro", "accuracy"):
         assert found == of_all
         return
     kept = np.flatnonzero(trained)
     alone = paired_bootstrap(
-        a[:, kept], b[:, kept], targets[:, kept], metric=metric, num_resamples=50
+        a[:, kept], b[:, kept], targets[:, kept], metric=metric, resampling=Resampling(50)
     )
     assert found == alone != of_all
     assert paired_bootstrap(a, b, targets, metric=metric, num_trained=[0] * 5) is None
@@ -96,16 +96,16 @@ def test_the_seed_decides_and_confidence_widens() -> None:
     a, b, targets = two_models()
     first = paired_bootstrap(a, b, targets)
     assert paired_bootstrap(a, b, targets) == first
-    assert paired_bootstrap(a, b, targets, seed=1) != first
-    wide = paired_bootstrap(a, b, targets, confidence=0.99)
+    assert paired_bootstrap(a, b, targets, resampling=Resampling(seed=1)) != first
+    wide = paired_bootstrap(a, b, targets, resampling=Resampling(confidence=0.99))
     assert wide.low < first.low < first.high < wide.high
 
 
 def test_blocks_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, targets = two_models()
-    whole = paired_bootstrap(a, b, targets, num_resamples=100)
+    whole = paired_bootstrap(a, b, targets, resampling=Resampling(100))
     monkeypatch.setattr(bootstrap, "MAX_WEIGHTS", 120 * 7)
-    assert paired_bootstrap(a, b, targets, num_resamples=100) == whole
+    assert paired_bootstrap(a, b, targets, resampling=Resampling(100)) == whole
 
 
 def test_accuracy_interval_agrees_with_the_normal_approximation() -> None:
