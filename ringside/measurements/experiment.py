@@ -1,0 +1,43 @@
+"""The controlled experiment: the same step with one thing taken away at a time."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ringside.spec import RunSpec
+
+ArmName = Literal[
+    "one", "many", "many_without_reduction", "many_synthetic", "many_synthetic_without_reduction"
+]
+"""One process with its own input; all processes; without gradient reduction; with made-up input
+that is on the device already; without both."""
+
+
+class Arm(msgspec.Struct, frozen=True, kw_only=True):
+    """One set-up in fresh processes without a profiler.
+
+    `step_ms`: medians of the slowest rank over blocks of steps, warm-up left out, so that their
+    spread is known. `data_ms`: waiting for the loader in the middle block. `problem`: why there is
+    no figure.
+    """
+
+    name: ArmName
+    num_processes: int
+    step_ms: tuple[float, ...] = ()
+    data_ms: float | None = None
+    memory_bytes: int | None = None
+    problem: str | None = None
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """All arms of one request. `spec`: of the arm `many`, from which the others derive."""
+
+    format: int = 1
+    t: float
+    key: str
+    spec: RunSpec
+    device_name: str
+    arms: tuple[Arm, ...]
+    versions: dict[str, str] = {}
