@@ -172,7 +172,7 @@ def timm(arguments: argparse.Namespace, pictures: Path, workers: int, flags: lis
     tail: list[str] = []
     assert child.stdout is not None
     for line in child.stdout:
-        tail = [*tail[-20:], line]
+        tail = [*tail[-200:], line]
         if found := LINE.search(line):
             seen[int(found[1])] = float(found[2]), float(found[3])
             if LAST in seen:

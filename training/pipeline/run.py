@@ -77,7 +77,7 @@ class Pipeline:
         """
         self._forwards_left, self._after_forward = self._num_chunks, after_forward
         losses: list[torch.Tensor] = []
-        inputs = (images,) if self.first else ()
+        inputs = (images.contiguous(memory_format=self.stage.layout),) if self.first else ()
         outcome: dict[str, Any] = {"target": targets, "losses": losses} if self.last else {}
         self.schedule.step(*inputs, **outcome)
         if not self.last:
@@ -130,8 +130,8 @@ class Pipeline:
 
     def _example(self, border: int) -> torch.Tensor:
         """A meta tensor like what crosses a border; -1 are the images, the last the logits."""
-        if border < 0:
-            return torch.empty(self._images, device="meta")
+        if border < 0:  # torch compares strides as well.
+            return torch.empty(self._images, device="meta", memory_format=self.stage.layout)
         if border == len(self.borders):
             return torch.empty(self._logits, device="meta", requires_grad=True)
         dtype = self.stage.travel_dtype

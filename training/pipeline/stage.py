@@ -26,6 +26,11 @@ class Stage(nn.Module):
         """Activations travel in the type in which they are computed."""
         return self.dtype or torch.float32
 
+    @property
+    def layout(self) -> torch.memory_format:
+        """Of the images, whatever the feed gives: that of the weights."""
+        return torch.channels_last if self.channels_last else torch.contiguous_format
+
     def travel_shape(self, border: torch.Size, num_images: int | None = None) -> torch.Size:
         """The shape in which a border [n, C, H, W] travels, for its own or another n."""
         n, channels, height, width = border
