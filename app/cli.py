@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from app import doctoring
 from app.entry import DEFAULT_LIMIT, drop_output
 from ringside.errors import RingsideError
 
@@ -70,6 +71,9 @@ def run(  # noqa: PLR0913
         str | None,
         typer.Option(help="Begin with the weights of a .safetensors or .pth file, or of a run."),
     ] = None,
+    profile: Annotated[
+        int | None, typer.Option(help="Steps to record with torch.profiler after the last epoch.")
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE changes a preset's setting.")
     ] = None,
@@ -91,7 +95,7 @@ def run(  # noqa: PLR0913
 
     request = RunRequest(
         preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
-        image_size=image_size, separator=separator, seed=seed, weights=weights,
+        image_size=image_size, separator=separator, seed=seed, weights=weights, profile=profile,
         overrides=parse_overrides(set_ or []), keep_global_batch=keep_global_batch,
     )  # fmt: skip
     if dry_run:
@@ -216,14 +220,14 @@ def label(
 def trace(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Traces of one run, one per rank, their folder, or a run directory."),
+        typer.Argument(help="Traces of one run, one per rank, their folder, or a run."),
     ],
     as_json: Json = False,
 ) -> None:
     """Say what holds a run back, from traces of torch.profiler; exit code 1 for a bad file."""
-    from app.commands import tracing
+    from app.commands import evidence, tracing
 
-    raise typer.Exit(tracing.trace(files, as_json=as_json))
+    raise typer.Exit(tracing.trace(evidence.trace_paths(files), as_json=as_json))
 
 
 @app.command()
@@ -235,9 +239,13 @@ def nccl(
     as_json: Json = False,
 ) -> None:
     """Say how the GPUs talk, from what NCCL logged with NCCL_DEBUG=INFO."""
+    from app.commands import evidence
     from app.commands import nccl as command
 
-    raise typer.Exit(command.nccl(files, as_json=as_json))
+    raise typer.Exit(command.nccl(evidence.nccl_paths(files), as_json=as_json))
+
+
+doctoring.register(app)
 
 
 @app.command()

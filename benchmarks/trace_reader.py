@@ -1,11 +1,16 @@
 """How long `ringside trace` takes for a large file, beside a bare decode of the same file.
 
     python benchmarks/trace_reader.py TRACE      # any trace, such as a rank's of a short run
+    python benchmarks/trace_reader.py TRACE --hta /tmp/hta/bin/python
 
-The trace is written again and again, shifted in time, until it holds 1.2 million events. Reader and
-floor each run in a process of their own, five times; bars: 3 bare decodes, 1.5 GB of memory. The
-floor is `msgspec.json.decode` into plain objects without the garbage collector, which alone would
-take as long again.
+With `--hta`, HolisticTraceAnalysis reads the same file in the same run: the Python that is named
+has it (`pip install HolisticTraceAnalysis`). It is asked for what ours gives at least: overlap and
+the temporal breakdown.
+
+The trace is written again and again, shifted in time, until it holds 1.2 million events. All run in
+processes of their own, in turn, five times; bars: 3 bare decodes, 1.5 GB of memory. The floor is
+`msgspec.json.decode` into plain objects without the garbage collector, which alone would take as
+long again.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy
@@ -40,6 +46,14 @@ from ringside.trace import analyse, judge, read_traces
 begin = time.perf_counter()
 kept = judge(analyse(read_traces([Path(path)])[0]))
 """
+HTA = """
+import logging
+logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+begin = time.perf_counter()
+read = TraceAnalysis(trace_files={0: path}, trace_dir="/")
+kept = read.get_comm_comp_overlap(visualize=False), read.get_temporal_breakdown(visualize=False)
+"""
 FRAME = """
 import resource, sys, time
 path = sys.argv[1]
@@ -52,7 +66,9 @@ def main() -> int:
     """Print both and their ratio; 1 when one is over its bar."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace", type=Path)
-    source = parser.parse_args().trace
+    parser.add_argument("--hta", help="a Python that has HolisticTraceAnalysis")
+    given = parser.parse_args()
+    source = given.trace
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rank0.json"
         num = replicate(source, path)
@@ -61,8 +77,10 @@ def main() -> int:
         print(
             f"Python {platform.python_version()}, numpy {numpy.__version__}, {platform.machine()}"
         )
-        floor, floor_gb = measure(FLOOR, path)
-        reader, reader_gb = measure(READER, path)
+        works = [Work(FLOOR, sys.executable), Work(READER, sys.executable)]
+        works += [Work(HTA, given.hta)] if given.hta else []
+        found = measure(works, path)
+    (floor, floor_gb), (reader, reader_gb), *others = found
     ratios = sorted(a / b for a, b in zip(reader, floor, strict=True))
     ratio = statistics.median(ratios)
     print(f"bare decode  {spread(floor)}  {floor_gb:.2f} GB")
@@ -70,6 +88,11 @@ def main() -> int:
     print(
         f"ratio        {ratio:.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f}), at most {MAX_DECODES:g}"
     )
+    for other, other_gb in others:
+        version = installed(given.hta, "HolisticTraceAnalysis")
+        print(f"HTA {version}    {spread(other)}  {other_gb:.2f} GB")
+        times = sorted(b / a for a, b in zip(reader, other, strict=True))
+        print(f"HTA / reader {statistics.median(times):.1f} ({times[0]:.1f} to {times[-1]:.1f})")
     return 0 if ratio <= MAX_DECODES and reader_gb <= MAX_GB else 1
 
 
@@ -80,25 +103,58 @@ def replicate(source: Path, target: Path) -> int:
     timed = [event for event in events if event.get("ph") == "X"]
     length = max(e["ts"] + e["dur"] for e in timed) - min(e["ts"] for e in timed)
     copies = -(-NUM_EVENTS // len(events))
+    numbers = [e["args"].get("correlation", 0) for e in timed if isinstance(e.get("args"), dict)]
+    step = 1 + max(numbers, default=0)
     with target.open("wb") as stream:
         stream.write(msgspec.json.encode(content)[:-1] + b', "traceEvents": [\n')
         for copy in range(copies):
-            shifted = [e | {"ts": e["ts"] + copy * length} if "ts" in e else e for e in events]
+            shifted = [moved(event, copy * length, copy * step) for event in events]
             lines = b",\n".join(msgspec.json.encode(event) for event in shifted)
             stream.write(lines + (b",\n" if copy + 1 < copies else b"]}"))
     return copies * len(events)
 
 
-def measure(work: str, path: Path) -> tuple[list[float], float]:
-    """Seconds of each repeat after one that is not counted, and the most memory in GB."""
-    argv = [sys.executable, "-c", FRAME.format(work=work), str(path)]
-    seconds, kilobytes = [], []
-    for _ in range(REPEATS + 1):
-        done = subprocess.run(argv, capture_output=True, text=True, check=True)
-        time_s, memory = done.stdout.split()
-        seconds.append(float(time_s))
-        kilobytes.append(int(memory))
-    return seconds[1:], max(kilobytes) / 1e6
+def moved(event: dict[str, Any], ts: float, correlation: int) -> dict[str, Any]:
+    """The event of a later copy: its time, and the number that ties a launch to its kernel."""
+    later = event | {"ts": event["ts"] + ts} if "ts" in event else dict(event)
+    args = event.get("args")
+    if isinstance(args, dict) and "correlation" in args:
+        later["args"] = args | {"correlation": args["correlation"] + correlation}
+    return later
+
+
+def installed(python: str, package: str) -> str:
+    """The version of a package that another Python has."""
+    code = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+    argv = [python, "-c", code, package]
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+
+class Work(NamedTuple):
+    """What is timed, and the Python that runs it."""
+
+    code: str
+    python: str
+
+
+def measure(works: list[Work], path: Path) -> list[tuple[list[float], float]]:
+    """Of each work the seconds of its repeats, the first left out, and the most memory in GB.
+
+    They take turns, so that what else the machine does meets all of them.
+    """
+    rounds = [[run_once(work, path) for work in works] for _ in range(REPEATS + 1)]
+    return [
+        ([seconds for seconds, _ in own[1:]], max(gb for _, gb in own))
+        for own in zip(*rounds, strict=True)
+    ]
+
+
+def run_once(work: Work, path: Path) -> tuple[float, float]:
+    """Seconds and GB of one process."""
+    argv = [work.python, "-c", FRAME.format(work=work.code), str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    time_s, memory = done.stdout.split()
+    return float(time_s), int(memory) / 1e6
 
 
 def spread(seconds: list[float]) -> str:

@@ -1,4 +1,4 @@
-"""Writes what the documents take from the code: the schema of preset files, the table of presets.
+"""Writes what the documents take from the code: schema and table of presets, a page for each check.
 
     python docs/generate.py
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from ringside.doctor.pages import entries, index, page
 from ringside.presets import BUILT_IN, Library, json_schema
 from ringside.rundir import write_atomic
 
 DOCS = Path(__file__).resolve().parent
 SCHEMA, README = DOCS / "preset.schema.json", DOCS.parent / "README.md"
+CHECKS = DOCS / "checks"
 BEGIN, END = "<!-- presets:begin -->", "<!-- presets:end -->"
 
 
@@ -41,10 +43,22 @@ def with_table(text: str) -> str:
     return f"{before}{BEGIN}\n{preset_table()}\n{END}{after}" if begin and end else text
 
 
+def check_pages() -> dict[str, str]:
+    """The files of `checks/` by name."""
+    return {"README.md": index(), **{f"{one.code}.md": page(one) for one in entries()}}
+
+
 def main() -> None:
-    """Write both."""
+    """Write all of them, and remove the pages of checks that are gone."""
     write_atomic(SCHEMA, schema_text().encode())
     write_atomic(README, with_table(README.read_text(encoding="utf-8")).encode())
+    pages = check_pages()
+    CHECKS.mkdir(exist_ok=True)
+    for path in CHECKS.glob("*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        write_atomic(CHECKS / name, text.encode())
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ def _refuse_idle(spec: RunSpec) -> None:
     idle = {
         "gradient_as_bucket_view needs DDP": training.gradient_as_bucket_view and not_ddp,
         "static_graph needs DDP": training.static_graph and not_ddp,
+        "find_unused_parameters needs DDP": training.find_unused_parameters and not_ddp,
         "bucket_cap_mb needs DDP": training.bucket_cap_mb is not None and not_ddp,
         "local_sgd_steps needs distributed_type MULTI_GPU": training.local_sgd_steps is not None
         and strategy != "local_sgd",

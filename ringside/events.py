@@ -48,7 +48,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run_started"):
 
 
 class PhaseStarted(Event, frozen=True, kw_only=True, tag="phase_started"):
-    """What the run does now: data, setup, compile, train, evaluate, save."""
+    """What the run does now: data, setup, compile, train, evaluate, save, profile."""
 
     phase: str
     epoch: int | None = None
@@ -58,7 +58,8 @@ class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
     """Means per optimizer step over a window of steps; times are the slowest rank's.
 
     A rank that waits for another shows it in `backward_ms`. The `_min` fields are the fastest
-    rank's, and `memory_bytes` is the largest peak of a device since the start.
+    rank's, and `memory_bytes` is the largest peak of a device since the start. `host_ms` is the
+    longest that a host took to issue a step. `profiled`: torch.profiler was recording.
     """
 
     epoch: int
@@ -77,7 +78,9 @@ class WindowTimed(Event, frozen=True, kw_only=True, tag="window_timed"):
     forward_ms_min: float | None = None
     backward_ms_min: float | None = None
     optimizer_ms_min: float | None = None
+    host_ms: float | None = None
     memory_bytes: int | None = None
+    profiled: bool = False
     non_finite: tuple[str, ...] = ()
 
 
@@ -85,6 +88,8 @@ class EpochTrained(Event, frozen=True, kw_only=True, tag="epoch_trained"):
     """The training part of an epoch; `epoch_time_s` leaves evaluation and saving out.
 
     `carried`: the run that this one continues trained it and was stopped before it was scored.
+    `profiled`: the profiler recorded in this epoch, or earlier in this process, which can slow all
+    that follows. The recorded steps count neither in the time nor in `num_samples`.
     """
 
     epoch: int
@@ -98,6 +103,8 @@ class EpochTrained(Event, frozen=True, kw_only=True, tag="epoch_trained"):
     data_ratio: float | None = None
     collectives_per_step: float | None = None
     skipped_steps: int | None = None
+    num_profiled_steps: int = 0
+    profiled: bool = False
     carried: bool = False
     non_finite: tuple[str, ...] = ()
 
@@ -130,6 +137,40 @@ class CheckpointSaved(Event, frozen=True, kw_only=True, tag="checkpoint_saved"):
     path: str
     epoch: int
     best: bool = False
+
+
+class DdpReported(Event, frozen=True, kw_only=True, tag="ddp_reported"):
+    """What DDP says of itself on rank 0; what it did not say is None.
+
+    The spans are DDP's own samples, from the first bucket's launch to the last one's wait, with all
+    that happens in between: they are no times of transfers.
+    """
+
+    epoch: int
+    step: int
+    num_iterations: int | None = None
+    bucket_bytes: tuple[int, ...] = ()
+    rebuilt_bucket_bytes: tuple[int, ...] = ()
+    has_rebuilt_buckets: bool | None = None
+    find_unused_parameters: bool | None = None
+    unused_parameter_bytes: int | None = None
+    forward_span_ms: float | None = None
+    backward_span_ms: float | None = None
+    communication_span_ms: float | None = None
+    overlap_span_ms: float | None = None
+
+
+class Profiled(Event, frozen=True, kw_only=True, tag="profiled"):
+    """Traces of `num_steps` steps are complete on disk; `files` are relative to the run directory.
+
+    `step` is the last one recorded. `after_training`: the steps came after the last epoch and
+    trained nothing.
+    """
+
+    step: int
+    num_steps: int
+    files: tuple[str, ...]
+    after_training: bool = False
 
 
 class Warned(Event, frozen=True, kw_only=True, tag="warned"):
@@ -169,7 +210,7 @@ class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):
 
 KINDS: tuple[type[Event], ...] = (
     RunStarted, PhaseStarted, WindowTimed, EpochTrained, Evaluated, CheckpointSaved,
-    Warned, StopAgreed, RunFinished, RunFailed,
+    DdpReported, Profiled, Warned, StopAgreed, RunFinished, RunFailed,
 )  # fmt: skip
 
 _union: Any = functools.reduce(operator.or_, KINDS)

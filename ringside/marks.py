@@ -16,21 +16,25 @@ MAGIC = b"RSM1"
 LAYOUT = struct.Struct("<4sIIBBIQQd")
 """magic, rank, pid, phase, activity, epoch, step, batch, seconds since 1970."""
 
-PHASES = ("start", "data", "setup", "compile", "train", "evaluate", "save")
+PHASES = ("start", "data", "setup", "compile", "train", "evaluate", "save", "profile")
 """In the order of an epoch; `compile` is the first training step of a process that compiles."""
 
 ACTIVITIES = (
     "begin", "data", "forward", "backward", "optimizer", "evaluate", "save", "exchange", "finished",
+    "profile",
 )  # fmt: skip
-"""In the order of a step; `exchange` is where ranks compare notes, `finished` ends a run."""
+"""In the order of a step; `exchange` is where ranks compare notes, `finished` ends a run.
+
+`profile` is the writing of traces; newer ones come last, so that older marks stay readable."""
 
 
 def is_timed(phase: str, activity: str) -> bool:
     """Whether standing still here for `timeout_s` is a fault.
 
-    Only training steps are: opening data, compiling, scoring and saving take the time they need.
+    Only training steps are: opening data, compiling, scoring, saving and writing traces
+    take the time they need.
     """
-    return phase == "train" and activity != "save"
+    return phase == "train" and activity not in ("save", "profile")
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from ringside.overrides import locate, with_overrides
 from ringside.presets import Library, Preset, PresetFile
 from ringside.rundir import RunDir, runs_root
 from ringside.spec import (
+    MAX_PROFILE_STEPS,
     AccelerateSettings,
     Device,
     RunSpec,
@@ -42,7 +43,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `batch` counts images per step over all devices. An accumulation preset multiplies it by its
     number of micro-steps, unless `keep_global_batch` pins it. `weights` names a file, a checkpoint
-    folder or a run.
+    folder or a run. `profile` counts the steps that are recorded after the last epoch.
     """
 
     preset: str
@@ -56,6 +57,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     separator: str | None = None
     seed: int | None = None
     weights: str | None = None
+    profile: int | None = None
     overrides: dict[str, str] = {}
     request_id: str | None = None
 
@@ -96,6 +98,7 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         threads_per_device=threads,
         seed=_seed(request),
         weights=_weights(request.weights, model),
+        profile_steps=profile_steps(request.profile),
         sources=sources,
         request_id=request.request_id,
     )
@@ -199,6 +202,14 @@ def _weights(text: str | None, model: str) -> str | None:
     return None if text is None else str(find_weights(runs_root(), text, model))
 
 
+def profile_steps(asked: int | None) -> int:
+    """Steps to record, 0 for None; SpecError for a number that is out of range."""
+    steps = asked or 0
+    if not 0 <= steps <= MAX_PROFILE_STEPS:
+        raise SpecError(f"At most {MAX_PROFILE_STEPS} steps can be profiled, not {steps}.")
+    return steps
+
+
 def _seed(request: RunRequest) -> int:
     seed = request.seed or 0
     if not 0 <= seed <= MAX_SEED:
@@ -285,8 +296,9 @@ def _sources(preset: Preset, request: RunRequest, changed: frozenset[str]) -> di
             given = any(k == key or k.startswith(f"{key}.") for k in preset.given)
             table[key] = "flag" if key in changed else "preset" if given else "default"
     defaults = RunRequest(preset=preset.name)
-    for name in ("data", "model", "epochs", "seed", "image_size", "weights"):
-        key = "data.image_size" if name == "image_size" else name
+    spelled = {"image_size": "data.image_size", "profile": "profile_steps"}
+    for name in ("data", "model", "epochs", "seed", "image_size", "weights", "profile"):
+        key = spelled.get(name, name)
         table[key] = "default" if getattr(request, name) == getattr(defaults, name) else "flag"
     table |= dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")
     threads = f"environment.{THREADS_VARIABLE}"

@@ -26,7 +26,8 @@ FINAL_STATES = frozenset({"completed", "stopped", "failed", "lost"})
 class EpochRow(msgspec.Struct, kw_only=True):
     """One epoch; scores are None until it has been evaluated.
 
-    `carried`: the run that this one continues trained it.
+    `carried`: the run that this one continues trained it. `profiled`: the profiler ran in it or
+    before it.
     """
 
     epoch: int
@@ -37,6 +38,8 @@ class EpochRow(msgspec.Struct, kw_only=True):
     data_ratio: float | None = None
     collectives_per_step: float | None = None
     skipped_steps: int | None = None
+    num_profiled_steps: int = 0
+    profiled: bool = False
     carried: bool = False
     val_loss: float | None = None
     auc_macro: float | None = None
@@ -50,6 +53,11 @@ class EpochRow(msgspec.Struct, kw_only=True):
     num_evaluated: int | None = None
     undefined_classes: tuple[str, ...] = ()
     untrained_classes: tuple[str, ...] = ()
+
+    @property
+    def whole_time_s(self) -> float | None:
+        """The time of the epoch; None where it lacks that of recorded steps."""
+        return None if self.num_profiled_steps else self.epoch_time_s
 
 
 class RunRecord(msgspec.Struct, kw_only=True):
@@ -69,6 +77,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     epochs: list[EpochRow] = []
     windows: list[ev.WindowTimed] = []
     checkpoints: list[ev.CheckpointSaved] = []
+    profiles: list[ev.Profiled] = []
+    ddp: ev.DdpReported | None = None
     warnings: list[ev.Warned] = []
     unknown: list[ev.UnknownEvent] = []
     stop_agreed: ev.StopAgreed | None = None
@@ -85,8 +95,12 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
     @property
     def steady_epochs(self) -> list[EpochRow]:
-        """The epochs that this run trained itself, but for the first, which is warm-up."""
-        return [row for row in self.epochs if not row.carried][1:]
+        """The epochs that this run trained itself, but for the first, which is warm-up.
+
+        Nor those with the profiler, or after it: a closed one slows a launch-bound step by half.
+        """
+        own = [row for row in self.epochs if not row.carried][1:]
+        return [row for row in own if not row.profiled]
 
     @property
     def steady_samples_per_s(self) -> float | None:
@@ -94,6 +108,19 @@ class RunRecord(msgspec.Struct, kw_only=True):
         rows = self.steady_epochs
         seconds = sum(row.epoch_time_s for row in rows)
         return sum(row.num_samples for row in rows) / seconds if seconds else None
+
+    @property
+    def clean_windows(self) -> list[ev.WindowTimed]:
+        """The windows before the profiler first recorded; all of them where it never did."""
+        num_clean = next(
+            (n for n, window in enumerate(self.windows) if window.profiled), len(self.windows)
+        )
+        return self.windows[:num_clean]
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """Files of the newest profile, relative to the run directory; each has one rank."""
+        return self.profiles[-1].files if self.profiles else ()
 
     @property
     def best_checkpoint(self) -> str | None:
@@ -211,6 +238,8 @@ def _trained(record: RunRecord, event: Any) -> None:
             data_ratio=event.data_ratio,
             collectives_per_step=event.collectives_per_step,
             skipped_steps=event.skipped_steps,
+            num_profiled_steps=event.num_profiled_steps,
+            profiled=event.profiled,
             carried=event.carried,
         )
     )
@@ -243,6 +272,8 @@ _FOLD: dict[type[ev.Event], Callable[[RunRecord, Any], None]] = {
     ev.EpochTrained: _trained,
     ev.Evaluated: _evaluated,
     ev.CheckpointSaved: lambda record, event: record.checkpoints.append(event),
+    ev.DdpReported: lambda record, event: setattr(record, "ddp", event),
+    ev.Profiled: lambda record, event: record.profiles.append(event),
     ev.Warned: lambda record, event: record.warnings.append(event),
     ev.StopAgreed: lambda record, event: setattr(record, "stop_agreed", event),
     ev.RunFinished: _finished,

@@ -74,6 +74,7 @@ class RunDir:
     accelerate = property(lambda self: self.path / "accelerate.yaml")
     plan = property(lambda self: self.path / "plan.json")
     hardware = property(lambda self: self.path / "hardware.json")
+    estimate = property(lambda self: self.path / "estimate.json")
     events = property(lambda self: self.path / "events.jsonl")
     owner = property(lambda self: self.path / "owner.json")
     exit = property(lambda self: self.path / "exit.json")
@@ -85,6 +86,8 @@ class RunDir:
     console = property(lambda self: self.path / "console.log")
     logs = property(lambda self: self.path / "logs")
     ranks = property(lambda self: self.path / "ranks")
+    nccl = property(lambda self: self.path / "nccl")
+    trace = property(lambda self: self.path / "trace")
     requests = property(lambda self: self.path / "requests")
     checkpoints = property(lambda self: self.path / "checkpoints")
 
@@ -100,7 +103,7 @@ class RunDir:
         write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
 
     def request(self, kind: str, **details: Any) -> None:
-        """Ask the run for something (stop, stop-after-epoch, checkpoint); anyone may."""
+        """Ask the run for something (stop, stop-after-epoch, checkpoint, profile); anyone may."""
         try:
             self.requests.mkdir(exist_ok=True)
         except OSError as error:

@@ -26,6 +26,10 @@ PositiveInt = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[float, Meta(ge=0)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 
+MAX_PROFILE_STEPS = 50
+DEFAULT_PROFILE_STEPS = 5
+ProfileSteps = Annotated[int, Meta(ge=0, le=MAX_PROFILE_STEPS)]
+
 STRATEGY_OF_TYPE: dict[str, Strategy] = {"NO": "single", "MULTI_GPU": "ddp", "FSDP": "fsdp"}
 
 
@@ -88,7 +92,8 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     weighs a label's positives by negatives / positives, at most this much. `ema_decay` keeps an
     exponential average of the weights beside them. `best_by` names the score that makes a
     checkpoint the best. `early_stop_epochs` ends a run after so many epochs without a better one.
-    `timeout_s` is how long a rank may keep the others waiting.
+    `timeout_s` is how long a rank may keep the others waiting. `find_unused_parameters` lets DDP
+    look for parameters without a gradient in every step: a handicap where all have one.
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
@@ -108,6 +113,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     power_sgd_start_step: Annotated[int, Meta(ge=2)] = 10
     gradient_as_bucket_view: bool = False
     static_graph: bool = False
+    find_unused_parameters: bool = False
     bucket_cap_mb: PositiveInt | None = None
     local_sgd_steps: PositiveInt | None = None
     parallelism: Literal["no", "data_parallel", "pipeline"] = "no"
@@ -194,7 +200,8 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     `global_batch` counts images per optimizer step over all devices and micro-steps;
     `keeps_global_batch` tells that accumulation was asked not to multiply it.
     `resume_from` is the absolute path of a checkpoint folder to continue from. `weights` is that of
-    a file or a checkpoint folder whose weights training begins with.
+    a file or a checkpoint folder whose weights training begins with. `profile_steps` are recorded
+    with torch.profiler after the last epoch; they train nothing.
     `sources` tells for every resolved value where it came from (preset, flag, default, machine).
     """
 
@@ -217,6 +224,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     request_id: str | None = None
     resume_from: str | None = None
     weights: str | None = None
+    profile_steps: ProfileSteps = 0
 
     def __post_init__(self) -> None:
         refuse_contradictions(self)
@@ -307,6 +315,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True):
     comm_hook: str = "no"
     gradient_as_bucket_view: bool = False
     static_graph: bool = False
+    find_unused_parameters: bool = False
     compiled: bool = False
     channels_last: bool = False
     threads: int = 1

@@ -24,8 +24,8 @@ Scaling = Literal["weak", "strong"]
 BASELINE = "single"
 DISTRIBUTED_SETTINGS = (
     "accumulation_steps", "comm_hook", "power_sgd_rank", "power_sgd_start_step", "reduce_dtype",
-    "gradient_as_bucket_view", "static_graph", "sync_batchnorm", "bucket_cap_mb",
-    "local_sgd_steps", "parallelism", "pipeline_micro_batches",
+    "gradient_as_bucket_view", "static_graph", "find_unused_parameters", "sync_batchnorm",
+    "bucket_cap_mb", "local_sgd_steps", "parallelism", "pipeline_micro_batches",
 )  # fmt: skip
 # How long a step takes does not depend on them: numbers that enter it as values, the loss of a few
 # logits, what happens between epochs or beside training. Of `channels_last` and `decoder` not the
@@ -84,6 +84,7 @@ def baseline_of(spec: RunSpec) -> RunSpec:
         gpu_ids=spec.gpu_ids[:1],
         request_id=None,
         resume_from=None,
+        profile_steps=0,
     )
 
 
@@ -167,7 +168,7 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
         return SpeedUp(samples_per_s=rate, reason=reason)
     base_rate = baseline.steady_samples_per_s
     if rate is None or base_rate is None:
-        key = "speedup.run_warms_up" if rate is None else "speedup.baseline_too_short"
+        key = _why_no_rate(record) if rate is None else "speedup.baseline_too_short"
         return SpeedUp(baseline_id=baseline.id, samples_per_s=rate, reason=say(key))
     value = rate / base_rate
     return SpeedUp(
@@ -178,6 +179,11 @@ def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:
         baseline_id=baseline.id,
         baseline_samples_per_s=base_rate,
     )
+
+
+def _why_no_rate(record: RunRecord) -> str:
+    is_spoilt = any(row.profiled for row in record.epochs)
+    return "speedup.profiled" if is_spoilt else "speedup.run_warms_up"
 
 
 def speedup_of(root: Path, record: RunRecord) -> SpeedUp:

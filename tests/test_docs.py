@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,3 +149,15 @@ def test_a_decision_has_its_three_parts(document):
 def test_decisions_are_numbered_without_gaps():
     numbers = [int(page.stem[:4]) for page in DECISIONS]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_pages_of_the_checks_are_those_of_the_code():
+    found = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert found is not None
+    assert found.loader is not None
+    generate = importlib.util.module_from_spec(found)
+    found.loader.exec_module(generate)
+    wanted = generate.check_pages()
+    there = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "docs/checks").glob("*.md")}
+    assert sorted(there) == sorted(wanted), "run `make docs`"
+    assert [name for name in wanted if there[name] != wanted[name]] == [], "run `make docs`"

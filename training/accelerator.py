@@ -75,6 +75,7 @@ def _ddp_arguments(training: TrainingSettings) -> dict[str, Any]:
         "comm_hook": HOOKS[training.comm_hook],
         "gradient_as_bucket_view": training.gradient_as_bucket_view,
         "static_graph": training.static_graph,
+        "find_unused_parameters": training.find_unused_parameters,
     }
     if training.bucket_cap_mb is not None:
         arguments["bucket_cap_mb"] = training.bucket_cap_mb

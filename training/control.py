@@ -17,10 +17,13 @@ import numpy as np
 import torch
 from torch import distributed
 
+from ringside.profile_request import asked_steps
 from ringside.rundir import RunDir
 from training.progress_mark import ProgressMark
 
-REQUESTS = ("stop", "stop-after-epoch", "checkpoint")
+REQUESTS = ("stop", "stop-after-epoch", "checkpoint", "profile")
+ONCE = frozenset({"checkpoint", "profile"})
+"""Requests that are done once and forgotten."""
 PULSE_S = 1.0
 MAX_STEPS = 500
 
@@ -92,14 +95,25 @@ class Control:
         return box
 
     def take(self, request: str) -> bool:
-        """Whether a request was agreed; a taken `checkpoint` is done and forgotten."""
+        """Whether a request was agreed; one of `ONCE` is done and forgotten."""
         if request not in self.granted:
             return False
-        if request == "checkpoint":
+        if request in ONCE:
             self.granted.discard(request)
             if self.run is not None and self.rank == 0:
-                (self.run.requests / "checkpoint.json").unlink(missing_ok=True)
+                (self.run.requests / f"{request}.json").unlink(missing_ok=True)
         return True
+
+    def take_profile(self) -> int:
+        """Steps that somebody wants recorded, the same on all ranks; 0 when nobody does.
+
+        A collective of the side group only where the request was agreed.
+        """
+        if "profile" not in self.granted:
+            return 0
+        asked = asked_steps(self.run) if self.run is not None and self.rank == 0 else 0
+        self.take("profile")
+        return int(self.share(asked))
 
     @contextmanager
     def _exchanging(self) -> Iterator[None]:

@@ -178,6 +178,7 @@ class Engine:
             comm_hook=hook_of(self.model),
             gradient_as_bucket_view=getattr(self.model, "gradient_as_bucket_view", False),
             static_graph=getattr(self.model, "static_graph", False),
+            find_unused_parameters=getattr(self.model, "find_unused_parameters", False),
             compiled=compiled,
             channels_last=is_channels_last(self.plain),
             threads=torch.get_num_threads(),

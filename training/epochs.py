@@ -40,6 +40,8 @@ class Epochs:
                 self.saver.now(self.trainer.progress)
                 return "stopped"
             self._tell(trained)
+            if epoch == start.epoch:
+                self.session.report_ddp(self.trainer)
             end = self._score(trained)
             if end is not None:
                 return end
@@ -97,8 +99,10 @@ class Epochs:
 
     def _tell(self, trained: EpochTrained) -> None:
         self.writer.write(trained)
+        recorded = trained.num_profiled_steps
+        without = f" without {recorded} recorded steps" if recorded else ""
         self.session.say(
-            f"epoch {trained.epoch} of {self.spec.epochs}: {trained.epoch_time_s:.1f} s, "
+            f"epoch {trained.epoch} of {self.spec.epochs}: {trained.epoch_time_s:.1f} s{without}, "
             f"{trained.samples_per_s:,.0f} images/s, loss {trained.train_loss:.4f}"
         )
 

@@ -43,6 +43,7 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--separator", default=None, help="between the labels of a cell")
     parser.add_argument("--weights", default=None, help="file or run to begin with the weights of")
+    parser.add_argument("--profile", type=int, default=None, help="steps to record at the end")
     parser.add_argument("--keep-global-batch", action="store_true")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args(argv)
@@ -84,6 +85,7 @@ def _request(arguments: argparse.Namespace) -> RunRequest:
         image_size=arguments.image_size,
         seed=arguments.seed,
         weights=arguments.weights,
+        profile=arguments.profile,
         separator=arguments.separator,
         processes=int(os.environ.get("WORLD_SIZE", "1")),
         keep_global_batch=arguments.keep_global_batch,

@@ -14,6 +14,7 @@ from training.input import AnyBatches
 from training.loss_watch import LossWatch
 from training.order import TrainingOrder
 from training.precision import SkippedSteps
+from training.profiling import Profiling
 from training.reductions import CollectiveCounter
 from training.resume import Progress
 from training.schedule import learning_rate_at
@@ -45,6 +46,7 @@ class Trainer:
         self.step_in_epoch = 0
         self.save_now: Callable[[Progress], None] = lambda _progress: None
         self.compiles = self.spec.training.compile
+        self.profiling = Profiling(self)
         self._save_waits = False
 
     @property
@@ -77,17 +79,20 @@ class Trainer:
         stream = iter(self.batches)
         for _ in range(first_step, self.order.steps_per_epoch):
             self._set_learning_rate()
-            self._optimizer_step(stream)
+            self.optimizer_step(stream)
             self.step += 1
             self.step_in_epoch += 1
             self.windows.count()
             if self.compiles:
                 self._end_compiling()
-            if self.control.due():
+            if self.profiling.is_recording:
+                self.profiling.step()
+            elif self.control.due():
                 self.windows.close(epoch, self.step, self.learning_rate)
                 self._save_waits |= self.control.take("checkpoint")
+                self.profiling.ask(self.control.take_profile())
             self._save_waits |= self._is_save_step()
-            if not self._can_leave_off():
+            if self.profiling.goes_on() or not self._can_leave_off():
                 continue
             if self._save_waits:
                 self._save_off_the_clock()
@@ -111,7 +116,7 @@ class Trainer:
         alike = averager is None or averager.is_due(self.step)
         return alike and self.step_in_epoch < self.order.steps_per_epoch
 
-    def _optimizer_step(self, stream: Any) -> None:
+    def optimizer_step(self, stream: Any) -> None:
         """k micro-steps; only the last one lets the gradients be reduced."""
         k = self.spec.training.accumulation_steps
         self.mark.step = self.step + 1
@@ -124,7 +129,7 @@ class Trainer:
             else:
                 self._micro_step(images, targets, k)
         self.timer.start()
-        self.mark.enter("optimizer")
+        self._enter("optimizer")
         if self.spec.training.clip_norm:
             self.grad_norm = self.engine.clip_gradients(self.spec.training.clip_norm)
         self.engine.optimizer.step()
@@ -155,6 +160,11 @@ class Trainer:
         self._begin += spent
         self.windows.leave_out(spent)
 
+    def off_the_clock(self, begin: float) -> None:
+        """What happened since `begin` is not the epoch's time, and a new window begins."""
+        self._begin += time.perf_counter() - begin
+        self.windows.restart()
+
     def _must_sync_first(self, number: int) -> bool:
         """DDP learns a static graph in its first backward, which must therefore reduce.
 
@@ -167,7 +177,7 @@ class Trainer:
         """DDP and FSDP average over ranks, so the mean over the micro-batch divided by k is the
         mean over the global batch: all micro-batches have the same size."""
         self.timer.start()
-        self.mark.enter("forward")
+        self._enter("forward")
         if self.engine.pipeline is not None:
             self._pipeline_step(images, targets)
             return
@@ -175,7 +185,7 @@ class Trainer:
             logits = self.engine.model(images)
         loss = self.engine.loss(logits, targets)
         self.timer.end("forward")
-        self.mark.enter("backward")
+        self._enter("backward")
         self.engine.accelerator.backward(loss / k)
         self.timer.end("backward")
         self.timer.loss(loss)
@@ -190,11 +200,16 @@ class Trainer:
 
     def _turn_backward(self) -> None:
         self.timer.end("forward")
-        self.mark.enter("backward")
+        self._enter("backward")
+
+    def _enter(self, part: str) -> None:
+        """A part of a step begins, for the mark and, while one is made, for the trace."""
+        self.mark.enter(part)
+        self.profiling.recorder.enter(part)
 
     def _next_batch(self, stream: Any) -> tuple[torch.Tensor, torch.Tensor]:
         begin = time.perf_counter()
-        self.mark.enter("data")
+        self._enter("data")
         images, targets, _ = next(stream)
         self.timer.waited(time.perf_counter() - begin)
         return images, targets
@@ -214,6 +229,7 @@ class Trainer:
         self._save_waits = False
         self.collectives.begin()
         self.skipped.begin()
+        self.profiling.begin_epoch()
         self.windows.begin_epoch()
         self._begin = time.perf_counter()
 
@@ -225,7 +241,8 @@ class Trainer:
         self.windows.close(self.epoch, self.step, self.learning_rate, wait=True)
         times = self.control.gather([elapsed])[:, 0]
         num_steps = self.order.steps_per_epoch - self._first_step
-        num_samples = num_steps * self.spec.global_batch
+        num_profiled = self.profiling.num_in_epoch
+        num_samples = (num_steps - num_profiled) * self.spec.global_batch
         return EpochTrained(
             epoch=self.epoch,
             epoch_time_s=float(times.max()),
@@ -238,6 +255,8 @@ class Trainer:
             data_ratio=self.windows.data_s / float(times.max()),
             collectives_per_step=self.collectives.per_step,
             skipped_steps=self.skipped.total,
+            num_profiled_steps=num_profiled,
+            profiled=self.profiling.has_run,
         )
 
     def _norm(self) -> float | None:

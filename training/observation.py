@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
-from training import fsdp
+from training import fsdp, nccl_log
 from training.data_parallel import devices_of
 from training.pipeline.stage import Stage
 from training.weight_averaging import WeightAverager
@@ -41,6 +41,10 @@ def check(requested: RunSpec, observed: Observed) -> None:
             observed.gradient_as_bucket_view,
         ),
         "static_graph": (requested.training.static_graph, observed.static_graph),
+        "find_unused_parameters": (
+            requested.training.find_unused_parameters,
+            observed.find_unused_parameters,
+        ),
         "channels_last": (requested.channels_last, observed.channels_last),
         "compile": (requested.training.compile, observed.compiled),
         "freeze": (requested.training.freeze, observed.freeze),
@@ -71,10 +75,11 @@ def check(requested: RunSpec, observed: Observed) -> None:
 
 def recorded_environment() -> dict[str, str]:
     """The variables that shape a distributed run, by allow-list, as this rank got them."""
+    own = nccl_log.ours()
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if name.startswith(RECORDED_ENVIRONMENT) or name in RECORDED_EXACT
+        if (name.startswith(RECORDED_ENVIRONMENT) or name in RECORDED_EXACT) and name not in own
     }
 
 

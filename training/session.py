@@ -16,8 +16,10 @@ from ringside.errors import SetupError
 from ringside.events import PhaseStarted, RunFinished, RunStarted, Warned
 from ringside.records import FinalState
 from ringside.rundir import RunDir
+from training import nccl_log
 from training.agreement import require_same_data
 from training.control import Control
+from training.ddp_report import ddp_report
 from training.engine import Engine
 from training.epochs import Epochs
 from training.evaluation import Evaluator
@@ -52,6 +54,7 @@ class Session:
         self.spec = engine.spec
         self.writer = make_writer(run, self.spec, engine.rank)
         self.begin = time.perf_counter()
+        self._reported_step = 0
 
     def run(self) -> FinalState:
         """Train all epochs; returns `completed` or `stopped`."""
@@ -72,6 +75,9 @@ class Session:
         start = self._resume(trainer, saver, about, data) if about else Progress(epoch=1)
         reason = Epochs(self, trainer, evaluator, saver).run(start)
         total = time.perf_counter() - self.begin
+        self.report_ddp(trainer)
+        if reason == "completed":
+            self._profile(trainer)
         self.writer.write(RunFinished(reason=reason, total_time_s=total))
         self.say(f"{reason} after {total:.1f} s")
         return reason
@@ -140,6 +146,9 @@ class Session:
         )
         for note in data.notes:
             self.writer.write(Warned(code="data", message=note))
+        why_not = nccl_log.why_not(self.spec, self.run_dir)
+        if why_not is not None:
+            self.writer.write(Warned(code="nccl-log", message=why_not))
 
     def _checkpoint(self, data: ImageData) -> About | None:
         """The description of the checkpoint to go on from, which must fit the opened data."""
@@ -160,6 +169,23 @@ class Session:
         saver.take_up(folder)
         self.say(f"resumed at step {progress.step} of epoch {progress.epoch}")
         return msgspec.structs.replace(progress, unevaluated=saved.unevaluated)
+
+    def report_ddp(self, trainer: Trainer) -> None:
+        """What DDP says of itself, once for each step at which it is asked."""
+        if self.engine.rank == 0 and trainer.step != self._reported_step:
+            self._reported_step = trainer.step
+            report = ddp_report(self.engine.model, epoch=trainer.epoch, step=trainer.step)
+            if report is not None:
+                self.writer.write(report)
+
+    def _profile(self, trainer: Trainer) -> None:
+        """Everything is safe on disk by now; what somebody asks for at the very end counts too."""
+        self.control.exchange()
+        trainer.profiling.ask(self.control.take_profile())
+        num_steps = max(self.spec.profile_steps, trainer.profiling.asked)
+        if num_steps:
+            self.phase("profile", trainer.epoch)
+            trainer.profiling.after_training(num_steps)
 
     def phase(self, phase: str, epoch: int | None = None) -> None:
         """A phase begins, for readers of marks and of events."""

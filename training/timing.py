@@ -16,13 +16,18 @@ PARTS = ("forward", "backward", "optimizer")
 
 
 class StepSums(NamedTuple):
-    """Sums over the finished steps since the last reading; milliseconds, and the summed loss."""
+    """Sums over the finished steps since the last reading; milliseconds, and the summed loss.
+
+    `host_ms` is the host's time from the first mark of each part to its last, whatever the device
+    did meanwhile: what it takes to issue the step.
+    """
 
     num_steps: int
     data_ms: float
     forward_ms: float
     backward_ms: float
     optimizer_ms: float
+    host_ms: float
     loss_sum: float
 
 
@@ -32,7 +37,7 @@ class _Step:
     def __init__(self) -> None:
         self.spans: list[tuple[str, object, object]] = []
         self.before: object = None
-        self.data_s = 0.0
+        self.data_s = self.host_s = 0.0
         self.losses: list[torch.Tensor] = []
 
 
@@ -45,6 +50,7 @@ class StepTimer:
         self._open = _Step()
         self._pending: list[_Step] = []
         self._last: object = None
+        self._host_mark = 0.0
 
     def waited(self, seconds: float) -> None:
         """Host time spent waiting for the loader in this step."""
@@ -55,12 +61,16 @@ class StepTimer:
         if not self._open.spans:
             self._open.before = self._last
         self._last = self._mark()
+        self._host_mark = time.perf_counter()
 
     def end(self, part: str) -> None:
         """The part that began at the last mark ends here."""
         now = self._mark()
         self._open.spans.append((part, self._last, now))
         self._last = now
+        host = time.perf_counter()
+        self._open.host_s += host - self._host_mark
+        self._host_mark = host
 
     def loss(self, value: torch.Tensor) -> None:
         """Keep the micro-step's mean loss on the device."""
@@ -88,6 +98,7 @@ class StepTimer:
             forward_ms=parts["forward"],
             backward_ms=parts["backward"],
             optimizer_ms=parts["optimizer"],
+            host_ms=1000 * sum(step.host_s for step in done),
             loss_sum=self._loss_sum(done),
         )
 

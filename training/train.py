@@ -21,7 +21,7 @@ import torch
 from ringside.errors import RingsideError
 from ringside.events import EventWriter, RunFailed
 from ringside.rundir import RunDir
-from training import flight
+from training import flight, nccl_log
 from training.control import Control
 from training.engine import Engine
 from training.failure import describe, print_error, write_error
@@ -40,11 +40,14 @@ def main(argv: list[str] | None = None) -> int:
     try:
         spec, run, hardware = join_context(argv)
         flight.record_collectives()
+        if run is not None:
+            nccl_log.log_into(spec, run)
         engine = Engine(spec)
         control = Control(engine.rank, engine.world, spec.training.timeout_s)
         if run is None:
             plain = PlainRun(spec, hardware, control)
             run, engine.spec = plain.run, plain.spec
+            nccl_log.log_into(engine.spec, run)
         watchdog = _follow(control, run, plain, spec.training.timeout_s)
         reason = Session(engine, run, control).run()
         control.mark.enter("finished")

@@ -10,23 +10,10 @@ import numpy as np
 import torch
 
 from ringside.events import WindowTimed
+from ringside.rank_windows import RankWindow
 from training.control import Control
 from training.loss_watch import LossWatch
 from training.timing import StepSums, StepTimer
-
-
-class RankWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `ranks/rankN.jsonl`: this rank's means per optimizer step over a window."""
-
-    t: float
-    epoch: int
-    step: int
-    num_steps: int
-    step_ms: float
-    data_ms: float
-    forward_ms: float
-    backward_ms: float
-    optimizer_ms: float
 
 
 class Row(NamedTuple):
@@ -43,6 +30,7 @@ class Row(NamedTuple):
     forward_ms: Any
     backward_ms: Any
     optimizer_ms: Any
+    host_ms: Any
     loss_sum: Any
     memory_bytes: Any
 
@@ -76,6 +64,10 @@ class Windows:
         """Time that belongs to no step, such as a checkpoint's."""
         self._begin += seconds
 
+    def restart(self) -> None:
+        """The next window begins now."""
+        self._begin = time.perf_counter()
+
     @property
     def train_loss(self) -> float:
         """Mean over ranks and steps of the epoch so far."""
@@ -86,11 +78,15 @@ class Windows:
         """Seconds of the epoch so far that the slowest rank of a window waited for the loader."""
         return float(self._data_ms / 1000)
 
-    def close(self, epoch: int, step: int, learning_rate: float, *, wait: bool = False) -> None:
+    def close(
+        self, epoch: int, step: int, learning_rate: float, *, wait: bool = False,
+        profiled: bool = False,
+    ) -> None:  # fmt: skip
         """Exchange this window's figures and write them. A collective of the side group.
 
-        `wait` for all steps on the device, at the end of an epoch. Raises RingsideError on all
-        ranks when the loss of one is not finite any more.
+        `wait` for all steps on the device, at the end of an epoch. `profiled` steps do not count
+        in the epoch's wait for data. Raises RingsideError on all ranks when the loss of one is not
+        finite any more.
         """
         sums = self.timer.drain(wait=wait)
         now = time.perf_counter()
@@ -101,16 +97,18 @@ class Windows:
         steps = ranks.num_steps[self.losing].sum()
         self._loss_sum += ranks.loss_sum[self.losing].sum()
         self._loss_steps += steps
-        self._data_ms += ranks.data_ms.max()
+        self._data_ms += 0.0 if profiled else ranks.data_ms.max()
         # The window after an epoch's last exchange has no steps, only late readings of the device.
         if steps and ranks.issued_steps[0]:
-            self._write_rank(epoch, step, step_ms, sums)
-            self._write(epoch, step, learning_rate, ranks)
+            self._write_rank(epoch, step, step_ms, sums, profiled)
+            self._write(epoch, step, learning_rate, ranks, profiled)
         if steps:
             self._refuse_non_finite(step, learning_rate, ranks)
         self.watch.forget(sums.num_steps)
 
-    def _write(self, epoch: int, step: int, learning_rate: float, ranks: Row) -> None:
+    def _write(
+        self, epoch: int, step: int, learning_rate: float, ranks: Row, profiled: bool
+    ) -> None:
         finished = np.maximum(1, ranks.num_steps)
         sums = (ranks.data_ms, ranks.forward_ms, ranks.backward_ms, ranks.optimizer_ms)
         data, forward, backward, optimizer = (of_rank / finished for of_rank in sums)
@@ -133,7 +131,9 @@ class Windows:
                 forward_ms_min=float(forward.min()),
                 backward_ms_min=float(backward.min()),
                 optimizer_ms_min=float(optimizer.min()),
+                host_ms=float((ranks.host_ms / finished).max()),
                 memory_bytes=int(ranks.memory_bytes.max()) or None,
+                profiled=profiled,
             )
         )
 
@@ -147,12 +147,15 @@ class Windows:
                 bad_ranks=np.flatnonzero(~np.isfinite(ranks.loss_sum)),
             )  # fmt: skip
 
-    def _write_rank(self, epoch: int, step: int, step_ms: float, sums: StepSums) -> None:
+    def _write_rank(
+        self, epoch: int, step: int, step_ms: float, sums: StepSums, profiled: bool
+    ) -> None:
         n = max(1, sums.num_steps)
         line = RankWindow(
             t=time.time(), epoch=epoch, step=step, num_steps=sums.num_steps,
             step_ms=step_ms, data_ms=sums.data_ms / n, forward_ms=sums.forward_ms / n,
             backward_ms=sums.backward_ms / n, optimizer_ms=sums.optimizer_ms / n,
+            host_ms=sums.host_ms / n, profiled=profiled,
         )  # fmt: skip
         self.rank_log.write(msgspec.json.encode(line) + b"\n")
 

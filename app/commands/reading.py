@@ -47,6 +47,7 @@ def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
 def record_json(record: RunRecord) -> dict[str, Any]:
     """The frozen shape of `show --json`; units stand in the names, missing is null."""
     from ringside.class_scores import read_class_scores
+    from ringside.estimate import outcome_of
     from ringside.speedup import speedup_of
 
     measured = speedup_of(runs_root(), record)
@@ -62,6 +63,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "speedup": measured.value,
         "speedup_details": measured,
         "baseline": measured.baseline_id,
+        "estimate": outcome_of(record),
         "best_checkpoint": record.best_checkpoint,
         "class_scores": read_class_scores(RunDir(Path(record.path))),
         "failure": record.failure,
@@ -128,6 +130,16 @@ def compare(run_ids: list[str], *, as_json: bool) -> None:
         from app.commands.tables import print_comparison
 
         print_comparison(comparison)
+        print_predictions(records)
+
+
+def print_predictions(records: list[RunRecord]) -> None:
+    """What was predicted of each run, beside what came of it."""
+    from app.views.prediction import prediction_lines
+
+    for record in records:
+        for line in prediction_lines(record):
+            print(f"{record.id}: {line}")
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:

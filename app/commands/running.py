@@ -96,11 +96,24 @@ def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
     if names := running_beside(runs_root(), spec, hardware.num_cores):
         print(f"  {beside_note(names)}")
     run = start_run(spec, hardware, runs_root())
+    keep_prediction(run, spec, hardware)
     print(f"run {run.id} in {run.path}")
     if not follow:
         print(f"follow it: ringside watch {run.name}")
         return 0
     return follow_run(run)
+
+
+def keep_prediction(run: RunDir, spec: RunSpec, hardware: Hardware) -> None:
+    """Store what this machine's measurements predict, and say so; nothing where there are none."""
+    from ringside.estimate import store_estimate
+
+    found = store_estimate(run, spec, hardware, runs_root())
+    if found is not None and found.step_ms is not None:
+        print(
+            f"  predicted: {found.step_ms:.1f} ms a step ({found.step_ms_low:.1f} to "
+            f"{found.step_ms_high:.1f}), {found.samples_per_s:,.0f} images/s"
+        )
 
 
 def watch(run_id: str) -> int:
@@ -167,7 +180,7 @@ def epoch_line(row: EpochRow, record: RunRecord) -> str:
     total = record.spec.epochs if record.spec else "?"
     over = over_classes(row)
     return (
-        f"epoch {row.epoch} of {total}  {seconds(row.epoch_time_s)}"
+        f"epoch {row.epoch} of {total}  {seconds(row.whole_time_s)}"
         f"  {row.samples_per_s:,.0f} images/s"
         f"  loss {number(row.train_loss, '.4f')}  AUC {number(row.auc_macro)}"
         f"{over and f' {over}'}"

@@ -13,6 +13,8 @@ from rich.table import Table
 from app.views.classes import table_notes, table_title
 from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
+from app.views.prediction import prediction_lines
+from app.views.traces import trace_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.compare import ComparedRun, Comparison
 from ringside.launch.reconcile import orphan_sentence
@@ -60,6 +62,10 @@ def print_record(root: Path, record: RunRecord) -> None:
         if warning.code != "data":
             console.print(f"note: {warning.message}", soft_wrap=True)
     console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
+    for line in prediction_lines(record):
+        console.print(line, soft_wrap=True)
+    for line in trace_lines(record):
+        console.print(line, soft_wrap=True)
     for line in _end_lines(record):
         console.print(line, soft_wrap=True)
 
@@ -82,7 +88,7 @@ def epoch_table(epochs: list[EpochRow]) -> Table:
     for row in epochs:
         table.add_row(
             str(row.epoch),
-            seconds(row.epoch_time_s),
+            seconds(row.whole_time_s),
             number(row.samples_per_s, ",.0f"),
             number(row.train_loss, ".4f"),
             number(row.auc_macro),

@@ -5,6 +5,7 @@ site      all pages in one application
 train     three choices and one button
 runs      the list, and one run live
 compare   runs side by side
+doctor    what holds a run back, and the check of the machine
 frame     what every page has
 draw      HTML for what is read, not filled in
 """

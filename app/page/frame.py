@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import zlib
 from collections.abc import Callable, Mapping
@@ -96,3 +97,12 @@ def changed(values: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, tup
         if seen.get(name) != digest:
             found[name] = (value, digest)
     return found
+
+
+def read_seen(text: str | None) -> dict[str, Any]:
+    """What the browser has; anything unreadable means: nothing, send all."""
+    try:
+        seen = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return seen if isinstance(seen, dict) else {}

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from app.guard import new_token
 from app.views.checks import Checks
+from app.views.consultations import Consultations
 from app.views.desk import Desk
+from app.views.measuring import Measuring
 from app.views.samples import SampleShelf
 from app.views.trials import Trials
 from ringside.hardware import Hardware, read_hardware
@@ -24,6 +26,10 @@ class PageSettings:
     trials: Trials = field(default_factory=Trials)
     samples: SampleShelf = field(default_factory=SampleShelf)
     desk: Desk = field(init=False)
+    consultations: Consultations = field(init=False)
+    measuring: Measuring = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "desk", Desk(self.runs_root))
+        kinds = {"desk": Desk, "consultations": Consultations, "measuring": Measuring}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, kind(self.runs_root))

@@ -14,6 +14,7 @@ from ringside import yaml_text
 from ringside.data import DataReport
 from ringside.data.notes import counted
 from ringside.errors import RingsideError, SpecError
+from ringside.estimate import store_estimate
 from ringside.hardware import Hardware
 from ringside.launch.local import start_run
 from ringside.launch.plan import make_plan, quoted_command
@@ -171,7 +172,14 @@ def preview(
 
 def start(values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report) -> RunDir:
     """Start the run; asked twice with one `request_id` it is one run."""
-    return start_run(spec_of(values, hardware, reports), hardware, root)
+    return _start(spec_of(values, hardware, reports), hardware, root)
+
+
+def _start(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
+    """Start a run, and store beside it what this machine's measurements predict."""
+    run = start_run(spec, hardware, root)
+    store_estimate(run, spec, hardware, root)
+    return run
 
 
 def start_baseline(
@@ -184,7 +192,7 @@ def start_baseline(
         epochs=max(BASELINE_EPOCHS, spec.epochs),
         request_id=f"{spec.request_id}-baseline" if spec.request_id else None,
     )
-    return start_run(baseline, hardware, root)
+    return _start(baseline, hardware, root)
 
 
 def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:

@@ -13,6 +13,7 @@ from app.views.counts import EARLY_STOP, epoch_lines, step_lines
 from app.views.ending import failure_lines
 from app.views.setup import setup_lines, word_for
 from app.views.step import Step, step_view
+from app.views.traces import trace_lines
 from app.views.trials import checkpoint_of
 from ringside.checkpoints import CheckpointName, read_about
 from ringside.errors import RunDirError
@@ -79,6 +80,11 @@ class RunView:
     checkpoint: Checkpoint | None = None
 
     @property
+    def can_profile(self) -> bool:
+        """Whether steps are still to come that could be recorded."""
+        return self.state == "running"
+
+    @property
     def stoppable(self) -> bool:
         """Whether Stop makes sense now."""
         return self.state in ("launching", "running")
@@ -105,7 +111,7 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         baseline_id=gain.baseline_id,
         classes=class_tables(record),
         epoch_lines=epoch_lines(record),
-        step_lines=step_lines(record),
+        step_lines=(*step_lines(record), *trace_lines(record)),
         checkpoint=_checkpoint(record),
     )
 
@@ -158,7 +164,8 @@ def _epoch_tile(rows: Sequence[EpochRow]) -> Tile:
     if not rows:
         return Tile(figures.DASH, say("tile.epoch_time"))
     label = "tile.epoch_warm_up" if len(rows) == 1 else "tile.epoch_n"
-    return Tile(figures.seconds(rows[-1].epoch_time_s), say(label, n=rows[-1].epoch))
+    newest = next((row for row in reversed(rows) if row.whole_time_s is not None), rows[-1])
+    return Tile(figures.seconds(newest.whole_time_s), say(label, n=newest.epoch))
 
 
 def _rate_tile(record: RunRecord) -> Tile:
@@ -194,9 +201,10 @@ def _epoch_line(row: EpochRow, gain: SpeedUp) -> tuple[str, ...]:
     """The cells of one row of the epoch table."""
     base = gain.baseline_samples_per_s
     speed = figures.ratio(row.samples_per_s / base) if base else figures.DASH
+    speed = say("run.profiled") if row.profiled else speed
     return (
         str(row.epoch),
-        figures.seconds(row.epoch_time_s),
+        figures.seconds(row.whole_time_s),
         figures.count(row.samples_per_s),
         say("run.warm_up") if row.epoch == 1 else speed,
         figures.score(row.train_loss),

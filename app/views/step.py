@@ -37,7 +37,11 @@ class Step:
 
 
 def step_view(windows: Sequence[WindowTimed]) -> Step | None:
-    """Means over the windows of the newest epoch, so that warm-up fades out by itself."""
+    """Means over the windows of the newest epoch, so that warm-up fades out by itself.
+
+    Windows in which the profiler recorded are no measure of a step.
+    """
+    windows = [window for window in windows if not window.profiled]
     if not windows:
         return None
     newest = [w for w in windows if w.epoch == windows[-1].epoch]

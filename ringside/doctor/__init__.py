@@ -5,6 +5,11 @@ diagnosis = diagnose(case)
 """
 
 from ringside.doctor.case import Case
+from ringside.doctor.diagnosis import all_checks, diagnose
 from ringside.doctor.findings import Diagnosis, Evidence, Finding
+from ringside.doctor.gathering import case_of_files, case_of_run
 
-__all__ = ["Case", "Diagnosis", "Evidence", "Finding"]
+__all__ = [
+    "Case", "Diagnosis", "Evidence", "Finding", "all_checks", "case_of_files", "case_of_run",
+    "diagnose",
+]  # fmt: skip

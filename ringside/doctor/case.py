@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ringside.environment_lint import Finding as Variable
 from ringside.machine import Machine
 from ringside.measurements import Description, Experiment, Sweep
 from ringside.nccl_log import NcclLog
+from ringside.rank_windows import RankParts
 from ringside.run import RunRecord
 from ringside.trace import Facts
 
@@ -17,7 +18,9 @@ class Case:
     """A run, a machine, or only somebody's traces and logs.
 
     `baseline`: the run on one device that this one is compared with. `console`: the end of what
-    the processes printed, where libraries leave their warnings.
+    the processes printed, where libraries leave their warnings. `ranks`: what each rank measured of
+    its own steps. `traces`: the files behind `facts`.
+    `problems`: a sentence for each file that cannot be read.
     """
 
     machine: Machine | None = None
@@ -30,4 +33,6 @@ class Case:
     experiment: Experiment | None = None
     description: Description | None = None
     console: str = ""
-    traces: tuple[str, ...] = field(default=())
+    ranks: tuple[RankParts, ...] = ()
+    traces: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()

@@ -14,4 +14,6 @@ ladder      request, SIGTERM, SIGKILL, and proof that nothing is left
 stop        ask a run to stop and wait for its end
 locks       one starter and one reconciler at a time
 reconcile   close the books of runs whose owner is gone
+probing     measure this machine, a model or a request in processes of their own
+probe       one such launch, from its folder to its result, and its end
 """

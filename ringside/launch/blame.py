@@ -18,6 +18,7 @@ _PHASES = {
     "train": "at step {step}",
     "evaluate": "in the evaluation of epoch {epoch}",
     "save": "in the saving after epoch {epoch}",
+    "profile": "in the profile after epoch {epoch}",
 }
 _ACTIVITIES = {
     "begin": "",
@@ -27,6 +28,7 @@ _ACTIVITIES = {
     "optimizer": " in the optimizer",
     "evaluate": "",
     "save": " while saving a checkpoint",
+    "profile": " while writing a trace",
 }
 
 

@@ -78,13 +78,18 @@ def import_environment() -> dict[str, str]:
 
 
 def _argv(spec: RunSpec, run: RunDir) -> list[str]:
+    return [*launcher_argv(spec, run), "-m", "training.train", "--run-dir", str(run.path)]
+
+
+def launcher_argv(spec: RunSpec, run: RunDir) -> list[str]:
+    """The words of a launch up to the module that all ranks execute."""
     launcher = [sys.executable, "-m", "accelerate.commands.launch"]
     launcher += ["--config_file", str(run.accelerate)]
     if spec.accelerate.distributed_type != "NO":
         # torch elastic writes LOGS/none_*/attempt_0/RANK/{stdout,stderr}.log; 3 tees both. Without
         # a folder it makes one in $TMPDIR, also for one process, and leaves it there when killed.
         launcher += ["--log_dir", str(run.logs), "--tee", "3"]
-    return [*launcher, "-m", "training.train", "--run-dir", str(run.path)]
+    return launcher
 
 
 def _environment(spec: RunSpec, run: RunDir) -> dict[str, str]:

@@ -26,7 +26,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 class GpuState(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU now. PCIe generation and width are read while a copy runs where that is possible
-    (`is_pcie_loaded`), because an idle link is trained down."""
+    (`is_pcie_loaded`), because an idle link is trained down. `copy_bytes_per_s`: from pinned host
+    memory to this GPU, measured."""
 
     index: int
     name: str
@@ -44,6 +45,7 @@ class GpuState(msgspec.Struct, frozen=True, kw_only=True):
     pcie_width: int | None = None
     max_pcie_width: int | None = None
     is_pcie_loaded: bool = False
+    copy_bytes_per_s: float | None = None
     num_nvlinks: int | None = None
     numa_node: int | None = None
     processes: tuple[Process, ...] = ()

@@ -7,11 +7,11 @@
 loads torch or numpy when it is imported.
 """
 
-from ringside.measurements.description import Description, Gradient, StepProfile
+from ringside.measurements.description import Crowded, Description, Gradient, StepProfile
 from ringside.measurements.experiment import Arm, ArmName, Experiment
 from ringside.measurements.sweep import Point, Series, Sweep
 
 __all__ = [
-    "Arm", "ArmName", "Description", "Experiment", "Gradient", "Point", "Series", "StepProfile",
-    "Sweep",
+    "Arm", "ArmName", "Crowded", "Description", "Experiment", "Gradient", "Point", "Series",
+    "StepProfile", "Sweep",
 ]  # fmt: skip

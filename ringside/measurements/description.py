@@ -18,11 +18,14 @@ class Gradient(msgspec.Struct, frozen=True, kw_only=True):
 class StepProfile(msgspec.Struct, frozen=True, kw_only=True):
     """A step of one process at one per-device batch, free running, no profiler, no reduction.
 
-    `step_us` holds medians of blocks of steps. Parts are medians by device events; they need not
-    add up to the step where the host launches slower than the device works. `host_us` is the time
-    the host needs to launch a step. `gradients` are in the order in which they become ready.
+    `step_us` holds one figure for each block of steps. Parts are medians over blocks by device
+    events; they need not add up to the step, and where the host launches slower than the device
+    works they are at the host's pace. `host_us` is the time the host needs to launch a step.
+    `gradients` are in the order in which they become ready.
     `peak_bytes` of the device's allocator, None on a CPU. `wrapped_step_us`: the same step inside
     DistributedDataParallel of one process: what the wrapper costs without any traffic.
+    `device_us` is the device's own work of a step whose launches came ahead of it, which is less
+    than the step where the host sets the pace; None: not measured.
     """
 
     batch: int
@@ -34,10 +37,25 @@ class StepProfile(msgspec.Struct, frozen=True, kw_only=True):
     gradients: tuple[Gradient, ...] = ()
     peak_bytes: int | None = None
     wrapped_step_us: tuple[float, ...] = ()
+    device_us: float | None = None
+
+
+class Crowded(msgspec.Struct, frozen=True, kw_only=True):
+    """The step at a batch while `num_processes` do it side by side and exchange nothing.
+
+    `step_us`: the slowest process, one figure for each block of steps.
+    """
+
+    num_processes: int
+    batch: int
+    step_us: tuple[float, ...]
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """A model on one device, at two per-device batches or more (smallest first)."""
+    """A model on one device, at two per-device batches or more (smallest first).
+
+    `problems`: a sentence for each part that could not be measured.
+    """
 
     format: int = 1
     t: float
@@ -57,3 +75,5 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     optimizer_state_bytes: int
     profiles: tuple[StepProfile, ...]
     versions: dict[str, str] = {}
+    problems: tuple[str, ...] = ()
+    crowded: tuple[Crowded, ...] = ()

@@ -18,9 +18,10 @@ that is on the device already; without both."""
 class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One set-up in fresh processes without a profiler.
 
-    `step_ms`: medians of the slowest rank over blocks of steps, warm-up left out, so that their
-    spread is known. `data_ms`: waiting for the loader in the middle block. `problem`: why there is
-    no figure.
+    `step_ms`: one figure for each block of free-running steps, the block's time on the slowest rank
+    over its steps; warm-up left out, and several blocks so that their spread is known. `data_ms`:
+    waiting for the loader in a step of the middle block. `problem`: why there is no figure.
+    `collectives_per_step` of the process group; None where it cannot be counted.
     """
 
     name: ArmName
@@ -28,6 +29,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     step_ms: tuple[float, ...] = ()
     data_ms: float | None = None
     memory_bytes: int | None = None
+    collectives_per_step: float | None = None
     problem: str | None = None
 
 

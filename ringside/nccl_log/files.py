@@ -17,6 +17,8 @@ from ringside.nccl_log.rules import read_line
 _GZIP = b"\x1f\x8b"
 # NCCL cuts its own lines at about 1,000 characters; longer ones are not its own.
 _MAX_LINE_BYTES = 1 << 16
+# Of one file. What NCCL says of itself comes first; a longer log repeats a line for every call.
+MAX_BYTES = 64 << 20
 # What a folder may hold, the first that is there: a run's own logs, some folder of logs, a console.
 _IN_FOLDER = ("nccl/*.log", "nccl/*.log.gz", "*nccl*.log", "*nccl*.log.gz", "console.log")
 HOW_TO = "set NCCL_DEBUG=INFO, run again and give the file with its output"
@@ -33,8 +35,9 @@ def read_nccl_log(paths: Iterable[Path]) -> NcclLog:
     facts, notes = Collector(), []
     for file in files:
         before = facts.num_lines + facts.num_torn
-        if not _read_file(file, facts):
-            notes.append(f"{file.name} ends in the middle; what stands before is used.")
+        fault = _read_file(file, facts)
+        if fault is not None:
+            notes.append(fault)
         if facts.num_lines + facts.num_torn == before:
             notes.append(_nothing_in(file))
     if facts.num_lines == 0:
@@ -62,19 +65,23 @@ def _files(path: Path) -> list[Path]:
     )
 
 
-def _read_file(path: Path, facts: Collector) -> bool:
-    """Read one file to its end; False when it is a gzip file that ends too early."""
+def _read_file(path: Path, facts: Collector) -> str | None:
+    """Read one file to its end; a sentence where that is not its real end."""
+    num_bytes = 0
     try:
         with _open(path) as stream:
             for line in _console_lines(stream.readline):
                 _read_console_line(line, facts)
+                num_bytes += len(line)
+                if num_bytes > MAX_BYTES:
+                    return f"Of {path.name} the first {MAX_BYTES >> 20} MiB are read."
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        return False
+        return f"{path.name} ends in the middle; what stands before is used."
     except FileNotFoundError:
         raise RingsideError(f"There is no file {path}; give a log of NCCL.") from None
     except OSError as error:
         raise RingsideError(f"Cannot read {path}: {error.strerror or error}.") from None
-    return True
+    return None
 
 
 def _open(path: Path) -> BinaryIO | gzip.GzipFile:

@@ -14,13 +14,14 @@ Confidence = Literal["high", "medium", "low", "not enough data"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One cause that holds a run back.
+    """One cause that holds a run back; `code` is that of the check, with a page in docs/checks.
 
     `share_ratio`: of the step of the rank that sets the pace, an upper bound of the gain; None
     where it cannot be measured. `refutation`: what would show that the finding is wrong.
     `is_minor`: gives way to every finding that is not.
     """
 
+    code: str
     cause: Cause
     share_ratio: float | None
     sentence: str

@@ -10,14 +10,18 @@ from typing import Protocol, cast
 from ringside.trace import checks
 from ringside.trace.facts import Facts
 from ringside.trace.files import shown
-from ringside.trace.findings import Finding, Verdict
+from ringside.trace.findings import Cause, Finding, Verdict
 from ringside.trace.thresholds import MIN_EVENTS
 from ringside.words import say
+
+UNEXPLAINED, NOT_ENOUGH = "UNEXPLAINED-001", "UNEXPLAINED-002"
 
 
 class Check(Protocol):
     """What every module of `ringside.trace.checks` has."""
 
+    CODE: str
+    CAUSE: Cause
     ORDER: int
 
     def check(self, facts: Facts) -> Finding | None: ...
@@ -33,16 +37,16 @@ def all_checks() -> tuple[Check, ...]:
 
 def judge(facts: Facts) -> Verdict:
     """The cause to look at first. `unexplained` when no check knows one, and says why."""
-    if lacking := _lacking(facts):
-        return Verdict(first=lacking)
+    if (why := lacking(facts)) is not None:
+        return Verdict(first=why)
     findings = [found for check in all_checks() if (found := check.check(facts)) is not None]
     findings.sort(key=lambda finding: finding.is_minor)  # stable: the order of the checks stays
     if not findings:
-        return Verdict(first=_unexplained(facts))
+        return Verdict(first=unexplained(facts))
     return Verdict(first=findings[0], others=tuple(findings[1:]))
 
 
-def _lacking(facts: Facts) -> Finding | None:
+def lacking(facts: Facts) -> Finding | None:
     """Why nothing can be said, where that is so."""
     pace = facts.pace
     if pace.totals.num_events < MIN_EVENTS.value or pace.breakdown.wall_us <= 0:
@@ -52,14 +56,17 @@ def _lacking(facts: Facts) -> Finding | None:
     else:
         return None
     return Finding(
-        cause="unexplained", share_ratio=None, sentence=reason, confidence="not enough data",
+        code=NOT_ENOUGH, cause="unexplained", share_ratio=None, sentence=reason,
+        confidence="not enough data",
         refutation=say("trace.record_more"),
     )  # fmt: skip
 
 
-def _unexplained(facts: Facts) -> Finding:
+def unexplained(facts: Facts) -> Finding:
+    """What to say when no check knows a cause."""
     part = facts.pace.breakdown
     return Finding(
+        code=UNEXPLAINED,
         cause="unexplained",
         share_ratio=1 - part.ratio("compute"),
         sentence=say(

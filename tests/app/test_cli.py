@@ -19,7 +19,7 @@ BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 
 FLAGS = {
     "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
-    "--processes --seed --separator --set --skip-bad --weights",
+    "--processes --profile --seed --separator --set --skip-bad --weights",
     "resume": "--epochs --follow --processes",
     "watch": "",
     "list": "--json --limit",
@@ -28,6 +28,10 @@ FLAGS = {
     "label": "--checkpoint --json --threshold --top",
     "stop": "--after-epoch",
     "nccl": "--json",
+    "doctor": "--json --measure --sweep",
+    "profile": "--steps",
+    "estimate": "--batch --data --data-rate --image-size --json --keep-global-batch --like "
+    "--measure --model --processes --set",
     "compare": "--json",
     "trace": "--json",
     "ui": "--host --open --port",
@@ -47,7 +51,7 @@ FLAGS = {
 LIST_KEYS = {"id", "state", "preset", "data", "started"}
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
-    "speedup_details", "baseline", "best_checkpoint", "class_scores", "failure", "warnings",
+    "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure", "warnings",
     "total_time_s", "exit",
 }  # fmt: skip
 PRESET_KEYS = {"name", "title", "devices", "origin"}

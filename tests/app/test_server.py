@@ -17,6 +17,7 @@ from app.page import open_server, server
 from app.page.train import handlers
 from ringside.data import parse_data
 from ringside.errors import LaunchError, RingsideError
+from ringside.profile_request import asked_steps
 from ringside.rundir import RunDir, create_run_dir, list_run_dirs
 
 
@@ -142,6 +143,19 @@ def test_no_run_stops_without_the_token(served):
     assert not run.requested("stop")
     call(served, "stop", run_id=run.id, token=served.settings.token)
     assert run.requested("stop")
+    shutil.rmtree(run.path)
+
+
+def test_a_run_under_way_records_steps_only_with_the_token(served, told, make_spec):
+    run = create_run_dir(served.settings.runs_root)
+    run.write(run.spec, make_spec("single"))
+    for run_id, token in ((run.id, "guess"), (run.name, served.settings.token)):
+        call(served, "profile", run_id=run_id, token=token)
+        assert told.pop()
+        assert not run.requested("profile")
+    (button,) = call(served, "profile", run_id=run.id, token=served.settings.token).json()["data"]
+    assert button["interactive"] is False
+    assert asked_steps(run) == 5
     shutil.rmtree(run.path)
 
 

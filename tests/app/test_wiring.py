@@ -40,7 +40,8 @@ def test_every_event_is_named_and_private(site):
     assert set(names) == {
         "open_train", "plan", "data", "data_plan", "check_data", "stop_check", "poll_check",
         "try_uploads", "try_sample", "take", "preview", "start", "start_open", "start_baseline",
-        "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "open_compare",
+        "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "profile",
+        "open_compare",
         "compare", "compare_address",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
@@ -92,7 +93,7 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
     assert {part.value for part in tokens} == {settings.token}
     for event in site.fns.values():
         if event.api_name in (
-            "start", "start_baseline", "stop", "check_data", "stop_check", "try_uploads",
+            "start", "start_baseline", "stop", "profile", "check_data", "stop_check", "try_uploads",
             "try_sample", "take",
         ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)

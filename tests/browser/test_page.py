@@ -123,6 +123,8 @@ def test_stop_is_believed_only_when_it_is_true(open_tab, site):
     site.start()
     tab.reload()
     tab.wait_for_selector("#run-head [data-state=running]")
+    tab.locator("#profile").click()
+    tab.wait_for_selector("#step >> text=/Traces of . steps/", timeout=60_000)
     tab.locator("#stop").click()
     tab.wait_for_selector("#run-head [data-state=stopped]", timeout=60_000)
     assert run_processes(run_id) == set()

@@ -131,3 +131,15 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path, capsys):
     with pytest.raises(SystemExit):
         cli.main(["nccl", str(tmp_path / "a.log")])
     assert set(capsys.readouterr().out) & set("\x07\x08\x1b\x9b") == set()
+
+
+def test_of_an_endless_log_the_beginning_is_read(tmp_path, monkeypatch):
+    from ringside.nccl_log import files
+
+    line = "node:1:2 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
+    (tmp_path / "job.log").write_text(line + "node:1:2 [0] NCCL INFO AllReduce: opCount 1\n" * 50)
+    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    log = read_nccl_log([tmp_path / "job.log"])
+    assert log.version == "2.28.9"
+    assert log.num_lines < 51
+    assert "Of job.log the first 0 MiB are read." in log.notes

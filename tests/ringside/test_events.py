@@ -41,6 +41,12 @@ EXAMPLES = (
         f1_micro=0.5, map_macro=0.3, accuracy=0.2,
     ),
     ev.CheckpointSaved(t=1.5, path="checkpoints/best", epoch=1, best=True),
+    ev.DdpReported(
+        t=1.5, epoch=1, step=10, num_iterations=10, bucket_bytes=(1496960,),
+        rebuilt_bucket_bytes=(1077568, 419392), has_rebuilt_buckets=True,
+        find_unused_parameters=False, unused_parameter_bytes=0, communication_span_ms=10.5,
+    ),
+    ev.Profiled(t=1.5, step=20, num_steps=4, files=("trace/rank0.json.gz",), after_training=True),
     ev.Warned(t=1.5, code="data", message='two\nlines, "quotes" and 訓練'),
     ev.StopAgreed(t=1.5, request="stop", epoch=1, step=12),
     ev.RunFinished(t=1.5, reason="completed", total_time_s=40.0),

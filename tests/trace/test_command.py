@@ -16,7 +16,7 @@ from ringside.trace.thresholds import THRESHOLDS
 CLONE = Path(cli.__file__).parents[1]
 
 TOP_KEYS = {"ranks", "verdict", "others", "bad"}
-VERDICT_KEYS = {"cause", "share_ratio", "sentence", "confidence", "refutation", "is_minor"}
+VERDICT_KEYS = {"code", "cause", "share_ratio", "sentence", "confidence", "refutation", "is_minor"}
 RANK_KEYS = {
     "rank", "file", "world_size", "num_steps", "is_cpu_estimate", "is_wait_estimate",
     "overlap_ratio", "comm_us", "overlapped_us", "exposed_us", "transfer_us", "wait_us",

@@ -10,7 +10,7 @@ from html import escape
 
 from ringside.words import say
 
-PAGES = (("train", "./"), ("runs", "runs"), ("compare", "compare"))
+PAGES = (("train", "./"), ("runs", "runs"), ("compare", "compare"), ("doctor", "doctor"))
 
 # A sign beside the word, so that a state is never told by colour alone.
 SIGNS = {

@@ -75,11 +75,18 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
 def _draw_head() -> dict[str, Any]:
     with gr.Row(elem_classes="rs-row rs-headline"):
         head = block("run-head", scale=1)
+        profile = gr.Button(
+            say("runs.profile"), elem_id="profile", scale=0, min_width=120, visible=False
+        )
         stop = gr.Button(
             say("runs.stop"), variant="stop", elem_id="stop", scale=0, min_width=120, visible=False
         )
     ending = block("ending", elem_classes="rs-maybe")
-    return {"head": head, "stop": stop, "ending": ending, "tiles": block("tiles")}
+    doctor = block("doctor-line", elem_classes="rs-maybe")
+    return {
+        "head": head, "profile": profile, "stop": stop, "ending": ending, "tiles": block("tiles"),
+        "doctor": doctor,
+    }  # fmt: skip
 
 
 def _card(elem_id: str, scale: int) -> gr.HTML:
@@ -146,9 +153,10 @@ def _connect(page: gr.Blocks, parts: Parts, trial: TryHandlers, settings: PageSe
     handlers = Handlers(parts, trial, settings)
     trial.connect()
     polled = [
-        parts.notice, parts.seen, parts.live, parts.head, parts.stop, parts.tiles, parts.ending,
-        parts.epochs, parts.step, parts.log_choice, parts.log, parts.loss, parts.scores,
-        parts.classes, parts.remarks, parts.setup, parts.list, *trial.parts.polled(),
+        parts.notice, parts.seen, parts.live, parts.head, parts.profile, parts.stop, parts.tiles,
+        parts.ending, parts.doctor, parts.epochs, parts.step, parts.log_choice, parts.log,
+        parts.loss, parts.scores, parts.classes, parts.remarks, parts.setup, parts.list,
+        *trial.parts.polled(),
     ]  # fmt: skip
     inputs = {parts.run, parts.seen, parts.log_choice, trial.parts.trial}
     page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)
@@ -160,4 +168,8 @@ def _connect(page: gr.Blocks, parts: Parts, trial: TryHandlers, settings: PageSe
     parts.stop.click(
         handlers.stop, {parts.run, parts.token}, parts.stop,
         show_progress="hidden", concurrency_limit=None, api_name="stop", **PRIVATE,
+    )  # fmt: skip
+    parts.profile.click(
+        handlers.profile, {parts.run, parts.token}, parts.profile,
+        show_progress="hidden", concurrency_limit=None, api_name="profile", **PRIVATE,
     )  # fmt: skip

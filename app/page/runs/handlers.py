@@ -14,6 +14,7 @@ from gradio.components import Component
 from app.guard import require_token
 from app.page.draw import soft
 from app.page.draw.classes import class_cards
+from app.page.draw.doctor import doctor_line
 from app.page.draw.runs import (
     empty_list,
     ending_card,
@@ -25,13 +26,15 @@ from app.page.draw.runs import (
     step_card,
     tiles,
 )
-from app.page.frame import careful, changed, quiet
+from app.page.frame import careful, changed, quiet, read_seen
 from app.page.runs.trying import TryHandlers
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
 from app.views.run import Point, RunView
 from ringside.errors import RingsideError, RunDirError
 from ringside.launch.stop import stop_in_background
+from ringside.profile_request import ask_for_profile
+from ringside.run import FINAL_STATES
 from ringside.rundir import RunDir
 from ringside.words import say
 
@@ -57,9 +60,11 @@ class Parts:
     notice: gr.HTML
     live: gr.Column
     head: gr.HTML
+    profile: gr.Button
     stop: gr.Button
     tiles: gr.HTML
     ending: gr.HTML
+    doctor: gr.HTML
     epochs: gr.HTML
     step: gr.HTML
     log_choice: gr.Dropdown
@@ -90,6 +95,7 @@ class Handlers:
         self.parts = parts
         self.trial = trial
         self.desk = settings.desk
+        self.consultations = settings.consultations
         self.token = settings.token
         self.series = {name: [say(key) for key in keys] for name, keys in SERIES.items()}
 
@@ -109,7 +115,7 @@ class Handlers:
     def poll(self, data: Changes) -> Changes:
         """What changed since the browser last heard of it."""
         parts = self.parts
-        seen = _read_seen(data[parts.seen])
+        seen = read_seen(data[parts.seen])
         return self._changes(
             data[parts.run], seen, data[parts.log_choice], data[self.trial.parts.trial]
         )
@@ -121,7 +127,7 @@ class Handlers:
         run = self.desk.exact(data[parts.run])
         if run is None:
             return {}
-        seen = _read_seen(data[parts.seen])
+        seen = read_seen(data[parts.seen])
         seen.pop("log", None)
         chunk = self._log(run, seen, data[parts.log_choice])
         return {parts.log: chunk, parts.seen: json.dumps(seen)}
@@ -135,6 +141,16 @@ class Handlers:
             raise RunDirError(say("runs.no_run", run=data[self.parts.run] or ""))
         stop_in_background(run)
         return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
+
+    @careful
+    def profile(self, data: Changes) -> Changes:
+        """Leave the request; the ranks agree on the steps and write their traces."""
+        require_token(data[self.parts.token], self.token)
+        run = self.desk.exact(data[self.parts.run])
+        if run is None:
+            raise RunDirError(say("runs.no_profile", run=data[self.parts.run] or ""))
+        ask_for_profile(run)
+        return {self.parts.profile: gr.Button(say("runs.profile_asked"), interactive=False)}
 
     def _changes(
         self, run_id: str, seen: dict[str, Any], log_key: str, trial_id: str | None = None
@@ -167,15 +183,23 @@ class Handlers:
             view, sign_of_life = self.desk.look(run_id)
         except RingsideError as error:
             return None, {"notice": soft(str(error))}
-        return view, {"notice": "", **_texts(view, sign_of_life)}
+        return view, {"notice": "", **_texts(view, sign_of_life), "doctor": self._verdict(view)}
+
+    def _verdict(self, view: RunView) -> str:
+        """The doctor's one sentence, once the run has ended."""
+        if view.state not in FINAL_STATES:
+            return ""
+        return doctor_line(self.consultations.state(view.id), view.id)
 
     def _run_changes(self, view: RunView, seen: dict[str, Any], log_key: str) -> Changes:
-        """What is more than text: the button, the logs to choose from, the log."""
+        """What is more than text: the buttons, the logs to choose from, the log."""
         parts, run = self.parts, RunDir(self.desk.root / view.id)
-        choices = log_choices(run)
-        new = changed({"stop": view.state, "log_choice": choices, "live": True}, seen)
+        choices, asked = log_choices(run), run.requested("profile")
+        states = {"profile": [view.state, asked], "stop": view.state}
+        new = changed({**states, "log_choice": choices, "live": True}, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}
         updates = {
+            "profile": _profile_button(view, asked=asked),
             "stop": _stop_button(view),
             "log_choice": gr.Dropdown(choices=choices),
             "live": gr.Column(visible=True),
@@ -209,6 +233,14 @@ def _texts(view: RunView, sign_of_life: str) -> dict[str, str]:
     }
 
 
+def _profile_button(view: RunView, *, asked: bool) -> gr.Button:
+    return gr.Button(
+        say("runs.profile_asked" if asked else "runs.profile"),
+        visible=view.can_profile,
+        interactive=not asked,
+    )
+
+
 def _stop_button(view: RunView) -> gr.Button:
     stopping = view.state == "stopping"
     return gr.Button(
@@ -216,15 +248,6 @@ def _stop_button(view: RunView) -> gr.Button:
         visible=view.stoppable or stopping,
         interactive=not stopping,
     )
-
-
-def _read_seen(text: str | None) -> dict[str, Any]:
-    """What the browser has; anything unreadable means: nothing, send all."""
-    try:
-        seen = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return seen if isinstance(seen, dict) else {}
 
 
 def _read_offset(value: Any) -> tuple[str | None, int | None]:

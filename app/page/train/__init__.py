@@ -101,12 +101,11 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
     plan_shown = [
         panels.about, panels.plan, panels.start, panels.preview, panels.baseline_box,
         panels.baseline, panels.baseline_start, form.batch, form.processes, form.image_size,
+        form.preset,
     ]  # fmt: skip
-    fresh = [form.preset, form.request_id, form.seed, form.learning_rate]
     data_shown = panels.data.shown(form)
-    page.load(
-        handlers.open, None, [*fresh, *data_shown, *plan_shown], api_name="open_train", **QUICK
-    )
+    opened = list(dict.fromkeys([*form.components().values(), *data_shown, *plan_shown]))
+    page.load(handlers.open, None, opened, api_name="open_train", **QUICK)
     # The plan of other data is made when the data are known, not at every letter of their name.
     later = ("request_id", "source", "folder", "separator")
     others = [part.change for name, part in form.components().items() if name not in later]

@@ -25,14 +25,17 @@ SEPARATORS = ("", "newline", "semicolon", "bar", "comma", "none")
 
 # The chosen card is the component's value. The cards come from the server, the choice is made here.
 CHOOSE_CARD = """
-const show = () => element.querySelectorAll('input[name=strategy]').forEach(
-  (input) => { input.checked = input.value === props.value; });
+const show = () => element.querySelectorAll('input[name=strategy]').forEach((input) => {
+  input.checked = input.value === props.value;
+  const place = input.parentElement.querySelector('.rs-estimate');
+  if (place) place.textContent = (props.estimates || {})[input.value] || '';
+});
 element.addEventListener('change', (event) => {
   if (event.target.name !== 'strategy') return;
   props.value = event.target.value;
   trigger('change');
 });
-watch(['value', 'cards'], show);
+watch(['value', 'cards', 'estimates'], show);
 show();
 """
 
@@ -64,6 +67,17 @@ class Form:
     def defaults(self) -> dict[str, Any]:
         """What a fresh form holds; the browser would send 0 for a number that is empty."""
         return {name: component.value for name, component in self.components().items()}
+
+    def filled(self, values: Mapping[str, Any]) -> dict[Component, Any]:
+        """What puts these values into their fields; all else about the fields stays."""
+        found: dict[Component, Any] = {}
+        for name, value in values.items():
+            part = getattr(self, name)
+            more: dict[str, Any] = {"visible": True} if name == "folder" else {}
+            if isinstance(part, gr.Number):
+                more["placeholder"] = str(value)
+            found[part] = type(part)(value=value, **more)
+        return found
 
     def values(self, data: Mapping[Component, Any]) -> dict[str, Any]:
         """What a handler got, by the name of the field."""
@@ -138,6 +152,7 @@ def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:
             label=say("field.preset"),
             html_template="${cards}",
             cards=strategy_cards(strategies(settings.hardware), first),
+            estimates={},
             js_on_load=CHOOSE_CARD,
             apply_default_css=False,
             elem_id="field-preset",

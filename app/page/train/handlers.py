@@ -23,6 +23,7 @@ from app.page.frame import careful, quiet, warn
 from app.page.settings import PageSettings
 from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form
+from app.views.estimates import CardEstimates
 from app.views.form import (
     Plan,
     Reports,
@@ -33,6 +34,7 @@ from app.views.form import (
     start_baseline,
     strategies,
 )
+from app.views.prefill import prefilled
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.run import running_beside
@@ -74,18 +76,33 @@ class Handlers:
         self.settings = settings
         self.data = DataHandlers(form, panels.data, settings)
         self.reports = settings.checks.report
+        self.estimates = CardEstimates(settings.hardware, settings.runs_root)
 
     @quiet
-    def open(self) -> Changes:
-        """A fresh page: the library as it is now, the data, the plan, and a new request id."""
-        values = self.form.defaults()
+    def open(self, request: gr.Request) -> Changes:
+        """A fresh page: the library as it is now, the data, the plan, and a new request id.
+
+        An address may fill the form, as the doctor's Apply does.
+        """
+        given = self._given(request)
+        values = self.form.defaults() | given
         cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
-        return {
-            self.form.preset: gr.HTML(cards=cards),
+        changes = {
             self.form.request_id: _new_request_id(),
             **self.data.changes(values, ""),
             **self._plan_changes(values, empty=True),
+            **self.form.filled(given),
         }
+        estimates = self.estimates.of(values)
+        preset = gr.HTML(value=values["preset"], cards=cards, estimates=estimates)
+        return {**changes, self.form.preset: preset}
+
+    def _given(self, request: gr.Request) -> dict[str, Any]:
+        try:
+            return prefilled(request.query_params.multi_items(), self.settings.runs_root)
+        except RingsideError as error:
+            warn(error)
+            return {}
 
     @quiet
     def show_plan(self, data: Changes) -> Changes:
@@ -131,7 +148,12 @@ class Handlers:
         found, panels = self._plan(values), self.panels
         can_start = found.spec is not None
         card = find_card(values["preset"], self.settings.hardware)
+        estimates: Changes = {}
+        if not empty:
+            words = self.estimates.of(values)
+            estimates = {self.form.preset: gr.HTML(estimates=words)} if words else {}
         return {
+            **estimates,
             panels.about: strategy_about(card),
             panels.plan: plan_panel(found),
             panels.start: gr.Button(interactive=can_start),

@@ -1,13 +1,24 @@
-"""The transfer itself, without the waiting for late ranks, is not hidden by compute."""
+"""The transfer itself, without the waiting for late ranks, is not hidden by compute.
+
+Seen when 10 % of the step or more goes by in transfers while nothing computes, on the rank that
+sets the pace; below 20 % it gives way to other findings. A transfer is the shortest duration of a
+collective over the ranks, so the traces of all of them are needed: from one alone, confidence is
+low.
+What to do: a way that is shut (variables, P2P, shared memory) first; then fewer bytes (a 16-bit
+hook) or fewer exchanges (a larger batch per device, then accumulation).
+Sources: exposed communication is Lumos' (arXiv:2504.09307); TraceML's bands of 10 and 20 %.
+"""
 
 from __future__ import annotations
 
 from ringside.trace.confidence import confidence_of
 from ringside.trace.facts import Bucket, Facts
-from ringside.trace.findings import Finding
+from ringside.trace.findings import Cause, Finding
 from ringside.trace.thresholds import ACT, URGENT
 from ringside.words import say
 
+CODE = "LINK-001"
+CAUSE: Cause = "link"
 ORDER = 60
 
 
@@ -17,7 +28,8 @@ def check(facts: Facts) -> Finding | None:
     if share < ACT.value:
         return None
     return Finding(
-        cause="link",
+        code=CODE,
+        cause=CAUSE,
         share_ratio=share,
         sentence=" ".join(
             [say("trace.link", rank=pace.rank, share=share), *_bandwidth(pace.buckets)]

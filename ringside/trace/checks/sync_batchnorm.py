@@ -1,13 +1,21 @@
-"""Synchronised BatchNorm: every layer exchanges its statistics, forward and backward."""
+"""Synchronised BatchNorm: every layer exchanges its statistics, forward and backward.
+
+Seen when a trace holds SyncBatchNorm. Its cost is the time of messages below 1 MiB, and below 10 %
+of the step it gives way to other findings.
+What to do: plain BatchNorm, unless a device has so few images that its statistics are poor.
+Sources: pytorch#36452 (the host is blocked), apex#980 (about 30 % for one user).
+"""
 
 from __future__ import annotations
 
 from ringside.trace.confidence import confidence_of
 from ringside.trace.facts import Facts
-from ringside.trace.findings import Finding
+from ringside.trace.findings import Cause, Finding
 from ringside.trace.thresholds import ACT, SMALL_REDUCE_BYTES
 from ringside.words import say
 
+CODE = "BATCHNORM-001"
+CAUSE: Cause = "sync_batchnorm"
 ORDER = 20
 
 
@@ -18,7 +26,8 @@ def check(facts: Facts) -> Finding | None:
         return None
     share = _small_share(facts)
     return Finding(
-        cause="sync_batchnorm",
+        code=CODE,
+        cause=CAUSE,
         share_ratio=share,
         sentence=say("trace.sync_batchnorm", num=pace.host.num_sync_batchnorms, share=share),
         confidence=confidence_of(facts, share),

@@ -1,13 +1,22 @@
-"""Gradients sent one by one, as a loop over the parameters does, instead of in buckets."""
+"""Gradients sent one by one, as a loop over the parameters does, instead of in buckets.
+
+Seen when there are 50 all-reduces a step or more, of less than 1 MiB in the mean (or 1 ms where
+sizes are unknown), and 10 % of the step or more goes by between the first and the last without
+compute. DDP sends the 94.85 MB of a ResNet-50 in 5 messages; by hand it takes 161.
+What to do: DDP, which sends a bucket while the backward pass still runs.
+Sources: HolisticTraceAnalysis' test data, df_index_resolver: 404 all-reduces a step, none hidden.
+"""
 
 from __future__ import annotations
 
 from ringside.trace.confidence import confidence_of
 from ringside.trace.facts import Facts, RankFacts
-from ringside.trace.findings import Finding
+from ringside.trace.findings import Cause, Finding
 from ringside.trace.thresholds import ACT, SMALL_REDUCE_BYTES, SMALL_REDUCE_US, SMALL_REDUCES
 from ringside.words import say
 
+CODE = "BUCKET-001"
+CAUSE: Cause = "unbucketed"
 ORDER = 30
 
 
@@ -18,7 +27,8 @@ def check(facts: Facts) -> Finding | None:
     if pace.num_all_reduces < SMALL_REDUCES.value or not _are_small(pace) or share < ACT.value:
         return None
     return Finding(
-        cause="unbucketed",
+        code=CODE,
+        cause=CAUSE,
         share_ratio=share,
         sentence=say(
             "trace.unbucketed", num=pace.num_all_reduces, share=share,

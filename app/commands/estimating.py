@@ -1,0 +1,195 @@
+"""The command that predicts presets from what was measured on this machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ringside.errors import RingsideError
+from ringside.estimate import Calibration, Estimate, Inputs, calibrate, estimate, inputs_for
+from ringside.hardware import Hardware, read_hardware
+from ringside.presets import Library
+from ringside.request import RunRequest, resolve
+from ringside.run import fold_run
+from ringside.rundir import find_run, runs_root
+from ringside.spec import RunSpec
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the command line asks: `request` without a preset's name, and how to answer.
+
+    `like`: a run whose measured step corrects the replay. `data_rate_per_s`: images/s of all
+    loaders together.
+    """
+
+    presets: tuple[str, ...]
+    request: RunRequest
+    measure: bool = False
+    like: str | None = None
+    data_rate_per_s: float | None = None
+
+
+def run(question: Question, *, as_json: bool) -> int:
+    """Print the predictions, the fastest epoch first; 1 when there is none."""
+    hardware, root = read_hardware(), runs_root()
+    specs, refused = _resolved(question, hardware)
+    if question.measure:
+        for spec in specs:
+            measure_missing(spec, hardware, root, _say)
+    found = [_predict(spec, hardware, root, question) for spec in specs]
+    found.sort(key=_place)
+    if as_json:
+        print(msgspec.json.encode({"presets": [shape(one) for one in found], "refused": refused})
+              .decode())  # fmt: skip
+    else:
+        _print(found, refused)
+    return 0 if any(one.step_ms is not None for one in found) else 1
+
+
+def shape(found: Estimate) -> dict[str, Any]:
+    """The frozen shape of one of `presets` in `estimate --json`."""
+    return {name: getattr(found, name) for name in Estimate.__struct_fields__ if name != "format"}
+
+
+def _resolved(question: Question, hardware: Hardware) -> tuple[list[RunSpec], dict[str, str]]:
+    """The requests, and a sentence for each of several presets that cannot run here."""
+    library = Library()
+    names = question.presets or tuple(
+        preset.name for preset in library if hardware.device in preset.about.devices
+    )
+    specs, refused = [], {}
+    for name in dict.fromkeys(names):
+        try:
+            request = msgspec.structs.replace(question.request, preset=name)
+            specs.append(resolve(request, hardware, library))
+        except RingsideError as error:
+            if len(names) == 1:
+                raise
+            refused[name] = str(error)
+    return specs, refused
+
+
+def _predict(spec: RunSpec, hardware: Hardware, root: Path, question: Question) -> Estimate:
+    rate = question.data_rate_per_s
+    inputs = inputs_for(spec, hardware, root, data_rate_per_s=rate)
+    if question.like is not None:
+        inputs = replace(inputs, calibration=_calibration(question.like, hardware, root))
+    return estimate(spec, inputs)
+
+
+def _calibration(run_id: str, hardware: Hardware, root: Path) -> Calibration:
+    record = fold_run(find_run(root, run_id))
+    inputs = inputs_for(record.spec, hardware, root) if record.spec else Inputs()
+    found = calibrate(record, inputs.description, inputs.sweep)
+    if found is None:
+        raise RingsideError(
+            f"{record.name} cannot correct an estimate: it has no measured steps, or its own "
+            f"replay needs a measurement; `ringside estimate {_preset(record.spec)} --measure` "
+            "makes one."
+        )
+    return found
+
+
+def _preset(spec: RunSpec | None) -> str:
+    return spec.preset if spec else "PRESET"
+
+
+def measure_missing(
+    spec: RunSpec, hardware: Hardware, root: Path, say: Callable[[str], None]
+) -> None:
+    """Measure and store what an estimate of `spec` lacks: one device's step, the collectives."""
+    from ringside.estimate.work import work_at
+    from ringside.launch.crowd import measure_crowd
+    from ringside.launch.probing import measure_description, measure_sweep
+    from ringside.measurements.crowd import crowding_ratio, with_crowd
+    from ringside.measurements.store import Store
+
+    store, inputs = Store(root), inputs_for(spec, hardware, root)
+    description = inputs.description
+    if description is None or work_at(description, spec.micro_batch) is None:
+        description = measure_description(spec, hardware, say=say)
+        store.save(description)
+    num, batch = spec.num_processes, spec.micro_batch
+    if crowding_ratio(description, num, batch) is None:
+        crowded = measure_crowd(spec, say=say)
+        store.save(with_crowd(description, crowded, time.time()))
+    if spec.num_processes > 1 and inputs.sweep is None:
+        # Trials of other variables are the doctor's.
+        sweep = measure_sweep(
+            hardware, spec.num_processes, environment=spec.environment, trials=False, say=say
+        )
+        store.save(sweep)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _place(found: Estimate) -> tuple[bool, float]:
+    """Fastest epoch first, also where its length is unknown: more images a second."""
+    per_s = found.samples_per_s
+    return per_s is None, -(per_s or 0.0)
+
+
+def _print(found: list[Estimate], refused: dict[str, str]) -> None:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 200
+    known = [one for one in found if one.step_ms is not None]
+    if known:
+        print("Predicted, fastest first; not measured. In brackets: where the step should lie.")
+        console = Console(width=width, highlight=False, markup=False, emoji=False)
+        console.print(_table(known))
+        console.print("\nA step of the fastest, in ms; device and host work side by side:")
+        console.print(_parts(known[0].parts), soft_wrap=True)
+    for name, sentence in refused.items():
+        print(f"{name}: {sentence}")
+    _print_sentences("not said", {one.preset: one.missing for one in found})
+    _print_sentences("note", {one.preset: one.notes for one in known})
+
+
+def _print_sentences(head: str, by_preset: dict[str, tuple[str, ...]]) -> None:
+    """Each sentence once, with the presets that it is about unless that is all of them."""
+    for sentence in dict.fromkeys(one for some in by_preset.values() for one in some):
+        names = [name for name, some in by_preset.items() if sentence in some]
+        about = "" if len(names) == len(by_preset) else f" ({', '.join(names)})"
+        print(f"{head}: {sentence}{about}")
+
+
+def _table(found: list[Estimate]) -> Table:
+    from rich.table import Table
+
+    from app.commands.tables import number, seconds
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    titles = (
+        "preset", "step ms", "", "epoch", "images/s", "speed-up", "exposed", "memory GiB", "sure",
+    )  # fmt: skip
+    for index, title in enumerate(titles):
+        table.add_column(title, justify="left" if index == 0 else "right", no_wrap=True)
+    for one in found:
+        memory = None if one.memory_bytes is None else one.memory_bytes / GIB
+        between = f"[{one.step_ms_low:.1f} to {one.step_ms_high:.1f}]"
+        table.add_row(
+            one.preset, number(one.step_ms, ".1f"), between,
+            seconds(one.epoch_time_s), number(one.samples_per_s, ",.0f"),
+            number(one.speedup, ".2f") + "x", number(one.exposed_ratio, ".0%"),
+            number(memory, ".2f"), one.confidence,
+        )  # fmt: skip
+    return table
+
+
+def _parts(parts: dict[str, float]) -> str:
+    return "  ".join(f"{name.removesuffix('_ms')} {ms:.1f}" for name, ms in parts.items())

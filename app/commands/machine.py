@@ -1,0 +1,155 @@
+"""The command that checks this machine: what it has, how its devices talk, what holds runs back."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from app.commands.reading import print_json
+from ringside.doctor import Finding
+from ringside.errors import RingsideError
+from ringside.hardware import Hardware
+from ringside.machine import Machine
+from ringside.machine.yardsticks import judge, yardstick_of
+from ringside.measurements import Series, Sweep
+from ringside.rundir import runs_root
+
+# As many processes as a run starts on a CPU by default.
+CPU_RANKS = 2
+
+
+def check(*, as_json: bool, sweep: bool) -> int:
+    """Print what is known of this machine; 1 when its devices cannot talk to each other."""
+    from ringside.doctor.machine_check import keep_machine, machine_findings
+    from ringside.launch.torch_report import check_machine
+
+    began = time.monotonic()
+    root = runs_root()
+    _tell("Looking at this machine.")
+    machine = check_machine(root, load_links=True)
+    stored = {"machine": str(keep_machine(machine, root))}
+    if not as_json:
+        from app.commands import machine_tables
+
+        machine_tables.print_machine(machine)
+    measured, why = _sweep(machine.hardware) if sweep else (None, None)
+    if measured is not None:
+        from ringside.measurements.store import Store
+
+        stored["sweep"] = str(Store(root).save(measured))
+    findings = machine_findings(machine, measured)
+    if as_json:
+        report = machine_json(machine, measured, findings, stored)
+        problems = [*machine.problems, *([why] if why else [])]
+        print_json({**report, "problems": problems, "taken_s": time.monotonic() - began})
+    else:
+        machine_tables.print_rest(machine, measured, findings)
+        if why:
+            print(why, file=sys.stderr)
+        print(f"\nKept in {', '.join(stored.values())}.")
+    return 1 if sweep and why else 0
+
+
+def machine_json(
+    machine: Machine, sweep: Sweep | None, findings: tuple[Finding, ...], stored: dict[str, str]
+) -> dict[str, Any]:
+    """The frozen shape of `doctor --json`; missing is null."""
+    return {
+        "machine": machine,
+        "findings": findings,
+        "sweep": sweep_json(sweep, machine) if sweep is not None else None,
+        "stored": {"machine": stored["machine"], "sweep": stored.get("sweep")},
+    }
+
+
+def sweep_json(sweep: Sweep, machine: Machine) -> dict[str, Any]:
+    """A sweep with what its times say in bytes a second, and its experiments."""
+    from ringside.measurements.comparison import trials
+
+    return {
+        "device_name": sweep.device_name,
+        "num_ranks": sweep.num_ranks,
+        "versions": sweep.versions,
+        "series": [_series_json(one, sweep, machine) for one in sweep.series],
+        "experiments": [
+            {
+                "environment": trial.environment,
+                "outcome": trial.outcome,
+                "transport": trial.transport,
+                "ratios": [
+                    {"num_bytes": size, "ratio": ratio} for size, ratio in trial.ratios.items()
+                ],
+            }
+            for trial in trials(sweep)
+        ],
+        "failed": sweep.failed,
+    }
+
+
+def _series_json(series: Series, sweep: Sweep, machine: Machine) -> dict[str, Any]:
+    from ringside.measurements.bandwidths import bandwidths
+    from ringside.measurements.interpolation import summary
+
+    alpha_us, busbw = summary(series) or (None, None)
+    rates = {row.num_bytes: row for row in bandwidths(series)}
+    return {
+        "operation": series.operation,
+        "dtype": series.dtype,
+        "backend": series.backend,
+        "environment": series.environment,
+        "transport": series.transport,
+        "alpha_us": alpha_us,
+        "busbw_bytes_per_s": busbw,
+        "healthy": healthy(series, sweep.device_name, machine),
+        "points": [
+            {
+                "num_bytes": point.num_bytes,
+                "median_us": point.median_us,
+                "p90_us": point.p90_us,
+                "repeats": point.repeats,
+                "algbw_bytes_per_s": row.algbw_bytes_per_s if row else None,
+                "busbw_bytes_per_s": row.busbw_bytes_per_s if row else None,
+            }
+            for point in series.points
+            for row in [rates.get(point.num_bytes)]
+        ],
+    }
+
+
+def healthy(series: Series, device_name: str, machine: Machine) -> dict[str, Any] | None:
+    """The published range for this way beside the largest message; None without either."""
+    from ringside.measurements.bandwidths import plateau
+
+    # The ranges are those of all-reduce.
+    top = plateau(series) if series.operation == "all_reduce" else None
+    yardstick = yardstick_of(series.transport, device_name, machine.links)
+    if yardstick is None or top is None or top.busbw_bytes_per_s is None:
+        return None
+    return {
+        "num_bytes": top.num_bytes,
+        "busbw_bytes_per_s": top.busbw_bytes_per_s,
+        "low_bytes_per_s": yardstick.low_bytes_per_s,
+        "high_bytes_per_s": yardstick.high_bytes_per_s,
+        "standing": judge(top.busbw_bytes_per_s, yardstick),
+        "source": yardstick.source,
+    }
+
+
+def _sweep(hardware: Hardware) -> tuple[Sweep | None, str | None]:
+    """The sweep, or a sentence why the devices of this machine could not be timed."""
+    from ringside.launch.probing import measure_sweep
+
+    num_ranks = len(hardware.gpus) or min(CPU_RANKS, hardware.num_devices())
+    if num_ranks < 2:
+        _tell("One device has nobody to talk to: no collectives are timed.")
+        return None, None
+    try:
+        return measure_sweep(hardware, num_ranks, say=_tell), None
+    except RingsideError as error:
+        return None, str(error)
+
+
+def _tell(sentence: str) -> None:
+    """Progress; standard output is for the result."""
+    print(sentence, file=sys.stderr)

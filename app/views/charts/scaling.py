@@ -1,0 +1,101 @@
+"""Speed-up over the number of devices: measured, predicted, and what would be perfect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from app.views import figures
+from app.views.charts import palette
+from app.views.charts.figure import Figure
+from ringside.words import say
+
+
+@dataclass(frozen=True)
+class ScalingPoint:
+    """A speed-up over one device; `run` names what was measured, None for a prediction."""
+
+    num_devices: int
+    speedup: float
+    run: str | None = None
+
+
+def scaling_curve(points: Sequence[ScalingPoint]) -> Figure | None:
+    """All points; None when nothing was measured with several devices and nothing predicted."""
+    many = sorted(
+        (p for p in points if p.num_devices > 1), key=lambda p: (p.num_devices, p.run is None)
+    )
+    if not many:
+        return None
+    measured = [p for p in many if p.run]
+    top = max(measured or many, key=lambda p: (p.num_devices, p.speedup))
+    key = "charts.scales" if top.run else "charts.scales_predicted"
+    return Figure(
+        name="scaling",
+        title=say("charts.scaling"),
+        headline=say(key, n=top.num_devices, gain=figures.ratio(top.speedup),
+                     efficiency=figures.percent(top.speedup / top.num_devices)),
+        description=". ".join(_in_words(p) for p in many),
+        columns=tuple(say(f"charts.{name}") for name in ("devices", "speedup", "source")),
+        rows=tuple(
+            (str(p.num_devices), figures.ratio(p.speedup), p.run or say("charts.predicted"))
+            for p in many
+        ),
+        draw=partial(_draw, many),
+    )  # fmt: skip
+
+
+def _in_words(point: ScalingPoint) -> str:
+    kind = say("charts.measured" if point.run else "charts.predicted")
+    return f"{point.num_devices} {say('charts.devices')}: {figures.ratio(point.speedup)} {kind}"
+
+
+def _draw(points: Sequence[ScalingPoint], width: int) -> Any:
+    import altair as alt
+
+    most = max(p.num_devices for p in points)
+    highest = max(most, *(p.speedup for p in points))
+    counts = (
+        list(range(1, most + 1)) if most <= 8 else sorted({1, *(p.num_devices for p in points)})
+    )
+    x = alt.X("n:Q", title=say("charts.devices"), scale=alt.Scale(domain=[1, most], nice=False),
+              axis=alt.Axis(grid=False, values=counts, format="d"))  # fmt: skip
+    y = alt.Y("gain:Q", title=say("charts.speedup"), scale=alt.Scale(domain=[0, highest * 1.08]),
+              axis=alt.Axis(tickCount=4))  # fmt: skip
+    ideal = alt.Chart(alt.InlineData(values=[{"n": n, "gain": n} for n in (1, most)]))
+    name = [{"n": most, "gain": most, "label": say("charts.perfect")}]
+    layers = [
+        ideal.mark_line(color=palette.SOFT, strokeDash=[4, 3], strokeWidth=1.2).encode(x=x, y=y),
+        alt.Chart(alt.InlineData(values=name))
+        .mark_text(align="right", dx=-14, dy=-4, color=palette.SOFT)
+        .encode(x=x, y=y, text="label:N"),
+    ]
+    for kind, colour in (("predicted", palette.OTHER), ("measured", palette.COMPUTE)):
+        rows = [
+            {"n": p.num_devices, "gain": p.speedup, "label": figures.ratio(p.speedup)}
+            for p in points if (p.run is None) == (kind == "predicted")
+        ]  # fmt: skip
+        if rows:
+            rows[-1]["label"] += f" {say(f'charts.{kind}')}"
+        layers += _series(alt, rows, colour, kind, x, y)
+    return alt.layer(*layers).properties(width=width - 60, height=220)
+
+
+def _series(
+    alt: Any, rows: list[dict[str, Any]], colour: str, kind: str, x: Any, y: Any
+) -> list[Any]:
+    if not rows:
+        return []
+    line = [{"n": 1, "gain": 1.0}, *rows]
+    dots = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+    dash = [5, 4] if kind == "predicted" else [1, 0]
+    down = -12 if kind == "predicted" else 18
+    return [
+        alt.Chart(alt.InlineData(values=line))
+        .mark_line(color=colour, strokeDash=dash, strokeWidth=2)
+        .encode(x=x, y=y),
+        dots.mark_point(color=colour, filled=kind == "measured", size=80, opacity=1),
+        dots.mark_text(align="right", dx=4, dy=down, fontWeight=600).encode(text="label:N"),
+    ]

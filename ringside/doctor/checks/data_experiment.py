@@ -1,0 +1,36 @@
+"""With made-up images that lie on the device already, the step is shorter: images cost.
+
+Seen when that step is shorter than the whole one by 10 % of it or more and by more than the spread
+of the blocks. Waiting for the loader, copies to the device, and the cores that decoding takes from
+training are in the difference. No profiler runs: the input was taken away and the step timed.
+What to do: more loader workers as far as there are cores, decoding on the GPU, prepared images.
+Sources: the arms are those of `ringside.measurements.attribution`; TraceML's bands.
+"""
+
+from __future__ import annotations
+
+from ringside.doctor.bands import WARNING
+from ringside.doctor.case import Case
+from ringside.doctor.figures import attributed, parts_shown, surely
+from ringside.doctor.findings import Finding
+from ringside.doctor.phrasing import finding_of
+from ringside.trace.findings import Cause
+
+CODE = "DATA-002"
+CAUSE: Cause = "data"
+ORDER = 49
+
+
+def check(case: Case) -> Finding | None:
+    found = attributed(case)
+    part = found.input if found is not None else None
+    if found is None or part is None or part.state != "measured" or part.share_ratio < WARNING:
+        return None
+    return finding_of(
+        CODE,
+        CAUSE,
+        surely(part),
+        share_ratio=part.share_ratio,
+        evidence=parts_shown(found),
+        values={"ms": part.ms, "spread": part.spread_ms},
+    )

@@ -1,0 +1,64 @@
+"""Somebody else's process on a GPU.
+
+Seen when a process that belongs to no run of Ringside holds 256 MiB or more of a GPU, or when more
+than 2 GiB are taken that no visible process accounts for: a container does not see the processes
+outside. The driver's own reserve is below 1 GiB. What it costs depends on what the other process
+does; a step waits for the slowest GPU, so one busy GPU holds back all ranks.
+What to do: ask its owner, or choose other GPUs with CUDA_VISIBLE_DEVICES.
+Of a run it is said when the machine was looked at within an hour of it.
+Source: the process list and the memory of NVML.
+"""
+
+from __future__ import annotations
+
+from ringside.doctor.case import Case
+from ringside.doctor.findings import Evidence, Finding
+from ringside.doctor.looking import looked_in_time
+from ringside.doctor.phrasing import finding_of, seen
+from ringside.machine import GpuState
+from ringside.trace.findings import Cause
+
+CODE = "MACHINE-001"
+CAUSE: Cause = "environment"
+ORDER = 95
+
+LEAST_BYTES = 256 * 2**20
+UNSEEN_BYTES = 2 * 2**30
+
+
+def check(case: Case) -> Finding | None:
+    gpus = case.machine.gpus if case.machine and looked_in_time(case) else ()
+    strangers = [line for gpu in gpus for line in _strangers(gpu)]
+    unseen = [line for gpu in gpus if (line := _unseen(gpu))]
+    if not strangers and not unseen:
+        return None
+    indices = sorted({gpu.index for gpu in gpus if any(_strangers(gpu)) or _unseen(gpu)})
+    return finding_of(
+        CODE,
+        CAUSE,
+        "high" if strangers else "medium",
+        evidence=(*strangers, *unseen),
+        values={"gpus": ", ".join(map(str, indices))},
+    )
+
+
+def _strangers(gpu: GpuState) -> list[Evidence]:
+    found = []
+    for one in gpu.processes:
+        if one.is_ours or (one.memory_bytes is not None and one.memory_bytes < LEAST_BYTES):
+            continue
+        memory = "" if one.memory_bytes is None else f", {one.memory_bytes / 2**30:.1f} GiB"
+        who = f"{one.name or 'unknown'} of {one.user or 'unknown'}, pid {one.pid}"
+        found.append(seen(f"GPU {gpu.index}", f"{who}{memory}", "NVML"))
+    return found
+
+
+def _unseen(gpu: GpuState) -> Evidence | None:
+    """Memory that no process accounts for; unknown where one of them hides its share."""
+    shares = [one.memory_bytes for one in gpu.processes]
+    if gpu.memory_used_bytes is None or None in shares:
+        return None
+    rest = gpu.memory_used_bytes - sum(share or 0 for share in shares)
+    if rest <= UNSEEN_BYTES:
+        return None
+    return seen(f"GPU {gpu.index}", f"{rest / 2**30:.1f} GiB of processes not seen here", "NVML")

@@ -1,0 +1,46 @@
+"""A step takes longer on several devices, and the run is faster all the same.
+
+Seen when the step is at least 5 % longer than on one device, at equal images per device, and the
+images per second are more. Each step handles the images of all devices, so seconds per step are no
+measure: 1.27 became 2.07 s/it on two H100 over PCIe, and that was 1.23 times as fast.
+What to do: compare images per second, or epochs; see that the number of steps was divided by the
+number of devices.
+Sources: kohya-ss/sd-scripts#1434, TRELLIS#290, unsloth#2611.
+"""
+
+from __future__ import annotations
+
+from statistics import median
+
+from ringside.doctor.case import Case
+from ringside.doctor.figures import efficiency_of, steady_windows, window_ms
+from ringside.doctor.findings import Finding
+from ringside.doctor.phrasing import finding_of, seen
+from ringside.trace.findings import Cause
+
+CODE = "NONE-010"
+CAUSE: Cause = "none"
+ORDER = 110
+
+LONGER = 1.05
+
+
+def check(case: Case) -> Finding | None:
+    known, own = efficiency_of(case), window_ms(case, "step")
+    base = [window.step_ms for window in steady_windows(case.baseline)]
+    if known.value is None or known.scaling != "weak" or own is None or not base:
+        return None
+    if own < LONGER * median(base) or known.value <= 1:
+        return None
+    return finding_of(
+        CODE,
+        CAUSE,
+        "high",
+        severity="note",
+        evidence=(
+            seen("step, one device", f"{median(base):.1f} ms", known.baseline_id or "baseline"),
+            seen("step, all devices", f"{own:.1f} ms", "events.jsonl"),
+            seen("images/s", f"{known.value:.2f} times as many", "events.jsonl"),
+        ),
+        values={"speedup": known.value, "longer": own / median(base)},
+    )

@@ -1,0 +1,223 @@
+"""Measures this machine, a request or a model, each in fresh processes that end with the call.
+
+    sweep = measure_sweep(read_hardware(), num_ranks=2, say=print)
+    Store(runs_root()).save(sweep)
+
+Nothing is stored here. Whoever asks sees to it that the devices are idle. Ranks meet over loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from ringside.errors import LaunchError, RingsideError
+from ringside.hardware import Hardware
+from ringside.launch.probe import launch_probe, probe_folder
+from ringside.measurements import Arm, ArmName, Description, Experiment, Series, Sweep
+from ringside.measurements.derived import one_device, spec_of_arm
+from ringside.measurements.store import key_of_machine, key_of_spec
+from ringside.measurements.transport import log_variables, transport_of
+from ringside.rundir import RunDir
+from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
+from ringside.words import say as word
+
+Say = Callable[[str], None]
+
+MIB = 2**20
+TRIAL_BYTES = (1 * MIB, 32 * MIB, 128 * MIB)
+TRIAL_S = 2.0
+TRIAL_TIMEOUT_S = 25.0
+START_S = 60.0
+SOCKETS = {"NCCL_SOCKET_NTHREADS": "2", "NCCL_NSOCKS_PERTHREAD": "4"}
+# NCCL_MIN_CTAS took the place of NCCL_MIN_NCHANNELS long before the NCCL of torch 2.11 (2.28).
+TRIALS: tuple[dict[str, str], ...] = (
+    {"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "Tree"}, {"NCCL_PROTO": "Simple"},
+    {"NCCL_PROTO": "LL128"}, {"NCCL_MIN_CTAS": "16"}, {"NCCL_P2P_DISABLE": "1"},
+    {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"},
+)  # fmt: skip
+
+WITHOUT: dict[ArmName, list[str]] = {
+    "one": [],
+    "many": [],
+    "many_without_reduction": ["--without-reduction"],
+    "many_synthetic": ["--synthetic"],
+    "many_synthetic_without_reduction": ["--synthetic", "--without-reduction"],
+}
+NUM_ROUNDS = 2
+
+
+def _in_silence(_sentence: str) -> None:
+    """Nobody wants to hear how far it is."""
+
+
+def measure_sweep(
+    hardware: Hardware, num_ranks: int, *, environment: Mapping[str, str] | None = None,
+    seconds: float = 12.0, sizes: Sequence[int] = (), trials: bool = True,
+    say: Say = _in_silence, timeout_s: float = 180.0,
+) -> Sweep:  # fmt: skip
+    """Collectives between the first `num_ranks` devices, and on GPUs what other variables do.
+
+    `environment` is added to os.environ. `seconds` are for repeats; `sizes` (bytes) are measured
+    beside the usual ones. `trials` cost some 40 s more; what fails among them becomes a sentence in
+    `failed`. LaunchError when the sweep itself cannot be measured.
+    """
+    spec = _sweep_spec(hardware, num_ranks, dict(environment or {}))
+    with probe_folder() as run:
+        say(word("probes.sweep", n=num_ranks))
+        wanted = ["--bytes", *map(str, sizes)] if sizes else []
+        found = launch_probe(
+            spec, run, "sweep", ["--seconds", str(seconds), *wanted], Sweep,
+            timeout_s=timeout_s, environment=log_variables(run.path),
+        )  # fmt: skip
+        transport = transport_of(run.path)
+        series = tuple(msgspec.structs.replace(one, transport=transport) for one in found.series)
+        failed: tuple[str, ...] = ()
+        if trials and hardware.device == "cuda":
+            tried, failed = _measure_trials(spec, run, transport, say)
+            series += tried
+    everything = os.environ | spec.environment
+    return msgspec.structs.replace(
+        found, key=key_of_machine(hardware, num_ranks, everything), series=series, failed=failed
+    )
+
+
+def _measure_trials(
+    spec: RunSpec, run: RunDir, transport: str | None, say: Say
+) -> tuple[tuple[Series, ...], tuple[str, ...]]:
+    chosen = trials_for(os.environ | spec.environment, transport)
+    say(word("probes.trials", n=len(chosen)))
+    arguments = ["--seconds", str(TRIAL_S), "--timeout", str(TRIAL_TIMEOUT_S)]
+    arguments += ["--bytes", *map(str, TRIAL_BYTES)]
+    for one in chosen:
+        arguments += ["--environment", msgspec.json.encode(one).decode()]
+    timeout_s = START_S + len(chosen) * TRIAL_TIMEOUT_S
+    try:
+        tried = launch_probe(spec, run, "trials", arguments, Sweep, timeout_s=timeout_s, alone=True)
+    except RingsideError as error:
+        return (), (word("probes.no_trials", why=str(error)),)
+    return tried.series, tried.failed
+
+
+def trials_for(environment: Mapping[str, str], transport: str | None) -> tuple[dict[str, str], ...]:
+    """The variables to try: not those that are so already, and those of sockets on sockets only."""
+    on_sockets = transport is not None and transport.startswith("NET/Socket")
+    usual = ((SOCKETS,) if on_sockets else ()) + TRIALS
+    return tuple(one for one in usual if not one.items() <= environment.items())
+
+
+def _sweep_spec(hardware: Hardware, num_ranks: int, environment: dict[str, str]) -> RunSpec:
+    """A request of which only the process group is made."""
+    if num_ranks < 2:
+        raise LaunchError(f"A collective needs two ranks or more, not {num_ranks}.")
+    if hardware.gpus and num_ranks > len(hardware.gpus):
+        raise LaunchError(
+            f"{num_ranks} ranks need as many GPUs, and this machine shows {len(hardware.gpus)}."
+        )
+    return RunSpec(
+        preset="ddp",
+        accelerate=AccelerateSettings(distributed_type="MULTI_GPU", num_processes=num_ranks),
+        training=TrainingSettings(),
+        environment=environment,
+        data=DataSpec(source="synthetic"),
+        global_batch=num_ranks,
+        num_processes=num_ranks,
+        device=hardware.device,
+        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:num_ranks]),
+    )
+
+
+def measure_experiment(
+    spec: RunSpec, hardware: Hardware, *, seconds_per_arm: float = 12.0,
+    say: Say = _in_silence, timeout_s: float = 300.0,
+) -> Experiment:  # fmt: skip
+    """Every arm twice, in this order and then in the opposite one, so that drift shows as spread.
+
+    An arm that cannot be measured has its `problem`. A request of one device has only the arms
+    `many` (itself) and `many_synthetic`. `timeout_s` for each launch. LaunchError when no arm could
+    be measured.
+    """
+    _refuse_absent(spec, hardware)
+    several = spec.num_devices > 1
+    names: list[ArmName] = list(WITHOUT) if several else ["many", "many_synthetic"]
+    arms = {name: _unmeasured(spec, name) for name in names}
+    latest: Experiment | None = None
+    order = [*names, *reversed(names)]
+    for number, name in enumerate(order, start=1):
+        if arms[name].problem is not None and not arms[name].step_ms:
+            continue  # It would not start a second time either.
+        say(word("probes.arm", number=number, total=len(order), arm=word(f"probes.{name}")))
+        try:
+            latest = _measure_arm(spec, name, seconds_per_arm / NUM_ROUNDS, timeout_s)
+        except RingsideError as error:
+            say(str(error))
+            if not arms[name].step_ms:
+                arms[name] = msgspec.structs.replace(arms[name], problem=str(error))
+            continue
+        arms[name] = _joined(arms[name], latest.arms[0])
+    if latest is None:
+        raise LaunchError(str(arms["many"].problem))
+    return msgspec.structs.replace(
+        latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values())
+    )
+
+
+def _unmeasured(spec: RunSpec, name: ArmName) -> Arm:
+    return Arm(name=name, num_processes=spec_of_arm(spec, name).num_processes)
+
+
+def _measure_arm(spec: RunSpec, name: ArmName, seconds: float, timeout_s: float) -> Experiment:
+    with probe_folder() as run:
+        return launch_probe(
+            spec_of_arm(spec, name), run, "step", ["--seconds", str(seconds), *WITHOUT[name]],
+            Experiment, timeout_s=timeout_s,
+        )  # fmt: skip
+
+
+def _joined(first: Arm, second: Arm) -> Arm:
+    """The blocks of both rounds; of two waits the mean, of two peaks the higher."""
+    waits = [arm.data_ms for arm in (first, second) if arm.data_ms is not None]
+    peaks = [arm.memory_bytes for arm in (first, second) if arm.memory_bytes is not None]
+    return msgspec.structs.replace(
+        first,
+        step_ms=first.step_ms + second.step_ms,
+        data_ms=sum(waits) / len(waits) if waits else None,
+        memory_bytes=max(peaks, default=None),
+        collectives_per_step=second.collectives_per_step,
+    )
+
+
+def measure_description(
+    spec: RunSpec, hardware: Hardware, *, seconds: float = 6.0,
+    say: Say = _in_silence, timeout_s: float = 600.0,
+) -> Description:  # fmt: skip
+    """The request's step on one device at its own per-device batch and at half of it.
+
+    `seconds` of steps for each. LaunchError when it cannot be measured.
+    """
+    _refuse_absent(spec, hardware)
+    say(word("probes.describe", model=spec.model))
+    with probe_folder() as run:
+        return launch_probe(
+            spec_of_arm(one_device(spec), "many"), run, "describe", ["--seconds", str(seconds)],
+            Description, timeout_s=timeout_s,
+        )  # fmt: skip
+
+
+def _refuse_absent(spec: RunSpec, hardware: Hardware) -> None:
+    """Devices of the request that this machine does not show."""
+    if spec.device != hardware.device:
+        kinds = {"cuda": "GPUs", "cpu": "a CPU"}
+        raise LaunchError(
+            f"The request is for {kinds[spec.device]} and this machine trains on "
+            f"{kinds[hardware.device]}; measure where it runs."
+        )
+    shown = {gpu.index for gpu in hardware.gpus}
+    absent = [str(index) for index in spec.gpu_ids if index not in shown]
+    if absent:
+        raise LaunchError(
+            f"The request names GPU {', '.join(absent)}, which this machine does not show."
+        )

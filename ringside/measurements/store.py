@@ -1,0 +1,93 @@
+"""The one place of measurements: `measurements/` beside the runs.
+
+    store = Store(runs_root())
+    store.save(sweep)
+    store.sweep(hardware, num_ranks=2)
+
+A file holds one visit, `KIND-KEY-MILLISECONDS.json`; nothing is ever overwritten, the latest that
+fits is taken. A file that is torn, foreign or from a newer Ringside is as good as none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.hardware import Hardware
+from ringside.measurements.description import Description
+from ringside.measurements.experiment import Experiment
+from ringside.measurements.keys import key_of_machine, key_of_model, key_of_spec
+from ringside.measurements.sweep import Sweep
+from ringside.rundir import iter_files, write_atomic
+from ringside.spec import FORMAT, RunSpec
+
+__all__ = ["Store", "key_of_machine", "key_of_model", "key_of_spec"]
+
+FOLDER = "measurements"
+
+Measurement = TypeVar("Measurement", Sweep, Experiment, Description)
+
+
+class Store:
+    """Reads and writes the measurements beside the runs of `runs_root`."""
+
+    def __init__(self, runs_root: Path) -> None:
+        self.folder = runs_root / FOLDER
+
+    def save(self, measurement: Sweep | Experiment | Description) -> Path:
+        """Keep one measurement under its own key; RunDirError where that cannot be written."""
+        kind = type(measurement).__name__.lower()
+        name = f"{kind}-{measurement.key}-{round(1000 * measurement.t)}.json"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunDirError(f"{self.folder} cannot be written: {error.strerror}.") from None
+        data = msgspec.json.format(msgspec.json.encode(measurement), indent=1)
+        write_atomic(self.folder / name, data + b"\n")
+        return self.folder / name
+
+    def sweep(
+        self, hardware: Hardware, num_ranks: int, environment: Mapping[str, str] | None = None
+    ) -> Sweep | None:
+        """The latest of these devices and this transport.
+
+        `environment` is what a preset adds to os.environ, such as {"NCCL_P2P_DISABLE": "1"}.
+        """
+        key = key_of_machine(hardware, num_ranks, os.environ | dict(environment or {}))
+        return _latest(self._with_key(Sweep, key))
+
+    def experiment(self, spec: RunSpec, device_name: str | None = None) -> Experiment | None:
+        """The latest of a request with the same step, on `device_name` where it is given."""
+        found = self._with_key(Experiment, key_of_spec(spec))
+        return _latest(one for one in found if device_name in (None, one.device_name))
+
+    def description(self, spec: RunSpec, device_name: str | None = None) -> Description | None:
+        """The latest of this request's model on one device, whatever the batch.
+
+        One that was measured at the request's own batch is taken before any other.
+        """
+        found = [
+            one
+            for one in self._with_key(Description, key_of_model(spec))
+            if device_name in (None, one.device_name)
+        ]
+        own = (one for one in found if spec.micro_batch in (p.batch for p in one.profiles))
+        return _latest(own) or _latest(found)
+
+    def _with_key(self, kind: type[Measurement], key: str) -> Iterator[Measurement]:
+        for path in iter_files(self.folder, f"{kind.__name__.lower()}-{key}-*.json"):
+            try:
+                found = msgspec.json.decode(path.read_bytes(), type=kind)
+            except (OSError, msgspec.DecodeError, ValueError):
+                continue
+            if found.key == key and found.format <= FORMAT:
+                yield found
+
+
+def _latest(found: Iterator[Measurement] | list[Measurement]) -> Measurement | None:
+    return max(found, key=lambda one: one.t, default=None)

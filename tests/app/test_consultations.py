@@ -1,0 +1,147 @@
+"""Visits to the doctor in a process of its own, and measurements one at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+import pytest
+
+from app.views import consultations, measuring
+from app.views.consultations import Consultations, signature_of
+from app.views.measuring import Measuring, runs_on
+from ringside.errors import RingsideError
+from ringside.hardware import Hardware
+from ringside.identity import wait_until
+from ringside.measurements.store import FOLDER
+
+SAYS = """
+import sys, time
+order = sys.stdin.buffer.readline()
+print("a library prints")
+print('{"type":"said","line":"half way"}', flush=True)
+from app.views.child import end_with_the_page
+end_with_the_page()
+try:
+    time.sleep(SECONDS)
+except KeyboardInterrupt:
+    sys.exit(130)
+print(ANSWER, flush=True)
+"""
+
+
+def worker(answer, seconds=0):
+    code = SAYS.replace("SECONDS", str(seconds)).replace("ANSWER", repr(json.dumps(answer)))
+    return (sys.executable, "-c", code)
+
+
+def done(visits, run_id):
+    assert wait_until(lambda: visits.state(run_id).kind != "running", 60)
+    return visits.state(run_id)
+
+
+def test_a_run_is_looked_at_once_until_its_files_change(runs, runs_root, monkeypatch):
+    runs.add("amber-fox", preset="single", epochs=3, ended="completed")
+    run = runs.add("calm-otter", epochs=3, ended="completed")
+    visits = Consultations(runs_root)
+    state = done(visits, run.id)
+    view = state.view
+    assert view is not None, state.sentence
+    assert view.verdict.sentence
+    assert next(picture.name for picture in view.pictures) == "waterfall"
+    assert len(view.points) == 6
+    assert any("trace" in sentence for sentence in view.missing)
+    monkeypatch.setattr(consultations, "Child", lambda *_, **__: pytest.fail("asked again"))
+    assert visits.state(run.id).view is view
+
+
+def test_what_changes_is_looked_at_again(runs, runs_root):
+    run = runs.add("calm-otter", epochs=3, ended="completed")
+    before = signature_of(runs_root, run.id)
+    assert signature_of(runs_root, run.id) == before
+    run.trace.mkdir()
+    (run.trace / "rank0.json.gz").write_bytes(b"x")
+    with_trace = signature_of(runs_root, run.id)
+    assert with_trace != before
+    (runs_root / FOLDER).mkdir()
+    (runs_root / FOLDER / "sweep-x-1.json").write_text("{}")
+    assert signature_of(runs_root, run.id) != with_trace
+
+
+def test_a_run_under_way_is_looked_at_again_once_a_minute(runs, runs_root, monkeypatch):
+    run = runs.add("calm-otter", epochs=1)
+    minutes = []
+    for seconds in (1000, 1001, 1100):
+        os.utime(run.events, (seconds, seconds))
+        minutes.append(signature_of(runs_root, run.id))
+    assert minutes[0] == minutes[1] != minutes[2]
+
+
+def test_a_folder_that_is_no_run_is_a_sentence(runs_root):
+    (runs_root / "20260102-030401-no-run").mkdir()
+    state = done(Consultations(runs_root), "20260102-030401-no-run")
+    assert state.kind in ("failed", "done")
+    assert state.sentence or state.view.verdict.confidence
+
+
+def test_a_machine_that_nobody_checked_has_a_view_too(runs_root):
+    state = done(Consultations(runs_root), None)
+    assert state.view is not None, state.sentence
+    assert state.view.points == ()
+
+
+def test_a_measurement_goes_on_by_itself_and_everybody_sees_it(runs_root, monkeypatch, hardware):
+    monkeypatch.setattr(measuring, "WORKER", worker({"type": "done", "sentence": "Measured."}, 1))
+    measure = Measuring(runs_root)
+    measure.start("machine", hardware)
+    measure.start("machine", hardware)  # pressed twice it is one
+    assert wait_until(lambda: measure.state.line == "half way", 20)
+    with pytest.raises(RingsideError, match="Another measurement"):
+        measure.start("experiment", hardware, "20260102-030401-calm-otter")
+    assert wait_until(lambda: not measure.state.under_way, 20)
+    assert (measure.state.kind, measure.state.line) == ("done", "Measured.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [({"type": "failed", "sentence": "No room."}, "No room."), ("nonsense", "without a result")],
+)
+def test_a_measurement_that_fails_says_why(runs_root, monkeypatch, hardware, answer, sentence):
+    monkeypatch.setattr(measuring, "WORKER", worker(answer))
+    measure = Measuring(runs_root)
+    measure.start("machine", hardware)
+    assert wait_until(lambda: not measure.state.under_way, 20)
+    assert measure.state.kind == "failed"
+    assert sentence in measure.state.line
+
+
+def test_a_measurement_can_be_stopped(runs_root, monkeypatch, hardware):
+    monkeypatch.setattr(measuring, "WORKER", worker({"type": "done", "sentence": "x"}, 60))
+    measure = Measuring(runs_root)
+    measure.start("machine", hardware)
+    assert wait_until(lambda: measure.state.line == "half way", 20)
+    began = time.monotonic()
+    measure.stop()
+    assert wait_until(lambda: not measure.state.under_way, 20)
+    assert measure.state.kind == "stopped"
+    assert time.monotonic() - began < 10
+
+
+def test_nothing_is_measured_beside_a_run(runs, runs_root, hardware, monkeypatch):
+    monkeypatch.setattr(measuring, "Child", lambda *_, **__: pytest.fail("started"))
+    runs.add("amber-fox", epochs=1, ended="completed")
+    assert runs_on(runs_root, hardware) == []
+    runs.add("calm-otter", epochs=1)
+    assert runs_on(runs_root, hardware) == ["calm-otter"]
+    with pytest.raises(RingsideError, match="calm-otter uses the devices"):
+        Measuring(runs_root).start("machine", hardware)
+
+
+def test_runs_of_another_kind_of_device_are_in_nobodys_way(runs, runs_root):
+    from ringside.hardware import Gpu
+
+    runs.add("calm-otter", epochs=1)
+    gpu = Gpu(index=0, name="x", uuid="y", memory_total_bytes=1, memory_used_bytes=0)
+    assert runs_on(runs_root, Hardware(gpus=(gpu,))) == []

@@ -1,0 +1,23 @@
+"""Sockets at 0.5 GB/s that cost 40 % of the step, or 4."""
+
+from __future__ import annotations
+
+from ringside.doctor import Case
+
+from tests.doctor.making import bucket, facts, log  # isort: skip
+
+SLOW = (bucket(27_000_000, 0.5),)
+
+
+def firing() -> Case:
+    return Case(
+        nccl=log("NET", "Socket", hosts=2),
+        facts=facts(compute=0.5, exposed_transfer=0.4, buckets=SLOW),
+    )
+
+
+def silent() -> Case:
+    return Case(
+        nccl=log("NET", "Socket", hosts=2),
+        facts=facts(compute=0.9, exposed_transfer=0.04, buckets=SLOW),
+    )

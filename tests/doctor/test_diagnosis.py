@@ -1,0 +1,140 @@
+"""Which finding becomes the verdict, and what is said where none does."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringside.doctor import Case, diagnose
+from ringside.doctor.weighing import weight_of
+from ringside.environment_lint import lint
+from ringside.rank_windows import RankParts
+
+from tests.doctor.making import (  # isort: skip
+    baseline, bucket, facts, log, machine, rank_facts, record, request, series, sweep,
+)  # fmt: skip
+
+FORCED = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+
+
+def codes(diagnosis):
+    return [diagnosis.verdict.code, *(one.code for one in diagnosis.others)]
+
+
+def test_nothing_at_all_is_not_enough():
+    diagnosis = diagnose(Case())
+    assert diagnosis.verdict.confidence == "not enough data"
+    assert diagnosis.others == ()
+
+
+def test_too_short_a_trace_is_not_enough():
+    diagnosis = diagnose(Case(facts=facts(num_events=10, host_wait=0.9)))
+    assert codes(diagnosis) == ["UNEXPLAINED-002"]
+
+
+def test_a_trace_without_a_cause_is_unexplained():
+    diagnosis = diagnose(Case(facts=facts(compute=0.3, overlapped_us=0.0)))
+    assert codes(diagnosis) == ["UNEXPLAINED-001"]
+    assert diagnosis.verdict.evidence
+
+
+def test_a_run_that_nothing_explains_says_so():
+    spec = request()
+    case = Case(record=record(spec, step_ms=60.0), baseline=baseline(spec, step_ms=50.0))
+    diagnosis = diagnose(case)
+    assert diagnosis.verdict.code == "UNEXPLAINED-001"
+    assert [one.code for one in diagnosis.others] == ["NONE-010"]
+    assert diagnosis.missing
+
+
+def test_a_run_that_scales_well_has_no_cause():
+    spec = request()
+    fine = facts(compute=0.4, exposed_transfer=0.02)
+    case = Case(record=record(spec, step_ms=51.0), baseline=baseline(spec), facts=fine)
+    verdict = diagnose(case).verdict
+    assert (verdict.code, verdict.confidence) == ("NONE-001", "high")
+
+
+def test_a_run_that_scales_well_and_waits_for_images_still_does():
+    """One device waits as well, so the speed-up shows nothing."""
+    spec = request()
+    case = Case(record=record(spec, data_ms=20.0), baseline=baseline(spec))
+    assert diagnose(case).verdict.code == "DATA-010"
+
+
+def test_handicaps_go_before_data_and_data_before_the_link():
+    step = {"compute": 0.2, "data_idle": 0.3, "exposed_transfer": 0.3, "data_wait_us": 30_000}
+    plain = diagnose(Case(facts=facts(**step)))
+    assert [one.cause for one in (plain.verdict, *plain.others)][:2] == ["data", "link"]
+    handicapped = diagnose(Case(facts=facts(**step, num_data_parallel=1.0, num_devices=2)))
+    causes = [one.cause for one in (handicapped.verdict, *handicapped.others)]
+    assert causes[:3] == ["data_parallel", "data", "link"]
+
+
+def test_a_variable_explains_the_link_and_does_not_replace_it():
+    slow = facts(compute=0.4, exposed_transfer=0.4, buckets=(bucket(27_000_000, 2.9),))
+    case = Case(facts=slow, nccl=log("NET", "Socket", environment=FORCED), variables=lint(FORCED))
+    diagnosis = diagnose(case)
+    assert diagnosis.verdict.code == "LINK-001"
+    assert "NCCL_P2P_DISABLE, NCCL_SHM_DISABLE" in diagnosis.verdict.next_step
+    assert {"LINK-014", "LINK-016", "ENVIRONMENT-001"} <= set(codes(diagnosis))
+
+
+def test_a_shut_way_that_costs_nothing_is_a_note():
+    """Over sockets, but the GPU computes and the exchange is hidden."""
+    fine = facts(compute=0.9, exposed_transfer=0.04, buckets=(bucket(27_000_000, 2.9),))
+    case = Case(facts=fine, nccl=log("NET", "Socket", environment=FORCED), variables=lint(FORCED))
+    diagnosis = diagnose(case)
+    assert diagnosis.verdict.code == "COMPUTE-001"
+    sockets = next(one for one in diagnosis.others if one.code == "LINK-014")
+    assert sockets.severity == "note"
+    assert "at most 4.0%" in sockets.sentence
+
+
+def test_without_a_measured_cost_a_variable_is_the_verdict():
+    case = Case(nccl=log("SHM", "direct/direct"), variables=lint({"NCCL_P2P_DISABLE": "1"}))
+    assert diagnose(case).verdict.cause in ("environment", "link")
+    assert diagnose(case).verdict.share_ratio is None
+
+
+def test_the_late_rank_counts_not_those_that_wait():
+    waiting, late = rank_facts(0, compute=0.3, exposed_wait=0.5), rank_facts(1, compute=0.8)
+    diagnosis = diagnose(Case(facts=facts(waiting, late)))
+    assert diagnosis.verdict.code == "LATE-001"
+    assert "link" not in {one.cause for one in diagnosis.others}
+
+
+def test_the_ranks_own_lines_name_the_late_one():
+    """Rank 1 needs 20 ms longer forward; rank 0 spends them in its backward pass."""
+    common = {"num_steps": 100, "step_ms": 100.0, "data_ms": 1.0, "optimizer_ms": 9.0}
+    early = RankParts(rank=0, forward_ms=30.0, backward_ms=60.0, **common)
+    late = RankParts(rank=1, forward_ms=50.0, backward_ms=40.0, **common)
+    verdict = diagnose(Case(ranks=(early, late))).verdict
+    assert (verdict.code, verdict.cause) == ("LATE-010", "late_rank")
+    assert verdict.sentence.startswith("Rank 1 is late by 20.0 ms a step (forward)")
+    busy = RankParts(rank=1, forward_ms=50.0, backward_ms=60.0, **common)
+    assert diagnose(Case(ranks=(early, busy))).verdict.code == "UNEXPLAINED-002"
+
+
+@pytest.mark.parametrize(("share", "severity"), [(0.25, "critical"), (0.15, "warning")])
+def test_the_bands(share, severity):
+    verdict = diagnose(Case(facts=facts(compute=0.3, data_idle=share))).verdict
+    assert (verdict.cause, verdict.severity) == ("data", severity)
+    assert verdict.gain_ratio == pytest.approx(share)
+
+
+def test_the_order_is_by_weight_first():
+    case = Case(
+        record=record(request(), data_ms=8.0), machine=machine(), sweep=sweep(series(200.0)),
+        facts=facts(compute=0.1, host_wait=0.6, data_idle=0.15),
+    )  # fmt: skip
+    diagnosis = diagnose(case)
+    weights = [weight_of(one) for one in (diagnosis.verdict, *diagnosis.others)]
+    assert weights == sorted(weights)
+    assert diagnosis.verdict.code == "LAUNCH-001"
+
+
+def test_single_devices_are_not_asked_for_an_exchange():
+    missing = " ".join(diagnose(Case(record=record(request("single")))).missing)
+    assert "experiment" not in missing
+    assert "`ringside doctor`" not in missing
+    assert "trace" in missing

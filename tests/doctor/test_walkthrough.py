@@ -1,0 +1,119 @@
+"""The six points with what a run measured, against figures that are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ringside.doctor import Case
+from ringside.doctor.walkthrough import POINTS, walk
+from ringside.environment_lint import lint
+
+from tests.doctor.making import (  # isort: skip
+    BUCKETS, baseline, facts, log, observed, record, request, series, sweep,
+)  # fmt: skip
+
+DDP = request(precision="bf16")
+WHOLE = Case(
+    record=record(DDP, step_ms=60.0), baseline=baseline(DDP), nccl=log("NET", "Socket"),
+    facts=facts(compute=0.5, exposed_transfer=0.4, overlapped_us=10_000.0),
+    sweep=sweep(series(2.9)),
+)  # fmt: skip
+
+
+def point(case, name):
+    return next(one for one in walk(case) if one.name == name)
+
+
+def values(case, name):
+    return {one.label: one.value for one in point(case, name).figures}
+
+
+def test_all_six_have_words_and_nothing_is_known_of_nothing():
+    points = walk(Case())
+    assert [one.number for one in points] == [1, 2, 3, 4, 5, 6]
+    assert {one.state for one in points} == {"unknown"}
+    for one in points:
+        assert one.title
+        assert one.claim
+        assert one.truth
+        assert all(figure.value is None and figure.how for figure in one.figures)
+
+
+def test_bytes_on_the_wire_are_those_of_a_ring():
+    found = values(WHOLE, "bytes")
+    assert found["trained parameters"] == "23,712,932"
+    assert found["gradients an optimizer step"] == "94.85 MB"
+    # 2(n-1)/n at n = 2: as many as there are
+    assert found["on the wire per device"] == "94.85 MB = 2(n-1)/n, n = 2"
+    # five messages: 20 µs each, then 2.9 GB/s
+    assert found["exchange of them alone"] == f"{5 * 0.02 + sum(BUCKETS) / 2.9e6:.2f} ms"
+    assert found["backward pass"] == "36.0 ms"
+    assert point(WHOLE, "bytes").state == "ok"  # 32.8 ms can hide behind 36
+    slower = replace(WHOLE, sweep=sweep(series(2.0)))
+    assert point(slower, "bytes").state == "attention"
+
+
+def test_fsdp_moves_half_as_much_again():
+    spec = request("fsdp")
+    case = Case(record=record(spec, seen=observed(spec, reduced_bytes_per_step=94_851_728)))
+    assert values(case, "bytes")["on the wire per device"] == "142.28 MB = 3(n-1)/n, n = 2"
+
+
+def test_settings_of_nccl():
+    found = point(WHOLE, "nccl")
+    assert found.state == "ok"
+    assert [one.value for one in found.figures][:2] == ["none that costs speed", "NET/Socket"]
+    forced = replace(WHOLE, variables=lint({"NCCL_ALGO": "Ring"}))
+    assert point(forced, "nccl").state == "attention"
+    assert "NCCL_ALGO=Ring" in point(forced, "nccl").figures[0].value
+
+
+@pytest.mark.parametrize(("exposed", "state"), [(0.4, "attention"), (0.05, "ok")])
+def test_the_exposed_share_decides_and_not_the_overlap(exposed, state):
+    case = Case(facts=facts(compute=0.5, exposed_transfer=exposed, overlapped_us=100.0))
+    assert point(case, "overlap").state == state
+    assert values(case, "overlap")["overlap"] == "0%" if exposed == 0.4 else "2%"
+    assert values(case, "overlap")["exposed, of the step"] == f"{exposed:.1%}"
+
+
+def test_no_communication_is_no_overlap():
+    case = Case(facts=facts(compute=0.9, overlapped_us=0.0))
+    assert values(case, "overlap")["overlap"] == "no communication"
+
+
+def test_accumulation_has_a_bound():
+    found = point(WHOLE, "accumulation")
+    assert found.state == "attention"
+    assert found.figures[-1].value == "30.0%"  # 40 % · (1 - 1/4)
+    four = {"accumulation_steps": 4}
+    grown = Case(record=record(request(batch=512, settings=four)))
+    assert point(grown, "accumulation").state == "ok"
+    kept = Case(record=record(request(batch=512, settings=four, keeps_global_batch=True)))
+    assert point(kept, "accumulation").state == "attention"
+
+
+def test_autocast_leaves_four_bytes_a_gradient():
+    assert values(WHOLE, "precision")["bytes that a gradient sends"] == "4"
+    assert point(WHOLE, "precision").state == "attention"
+    spec = request(precision="bf16", settings={"comm_hook": "bf16"})
+    half = observed(spec, reduced_bytes_per_step=sum(BUCKETS) // 2)
+    hooked = replace(WHOLE, record=record(spec, seen=half))
+    assert values(hooked, "precision")["bytes that a gradient sends"] == "2"
+    assert point(hooked, "precision").state == "ok"
+
+
+@pytest.mark.parametrize(("own", "state"), [(0.90, "ok"), (0.86, "attention")])
+def test_scores_stand_beside_the_baselines(own, state):
+    """Without kept predictions a fall by more than a point needs attention."""
+    case = Case(record=record(DDP), baseline=baseline(DDP))
+    for made, auc in ((case.record, own), (case.baseline, 0.9)):
+        made.epochs[-1].num_evaluated = 100
+        made.epochs[-1].auc_macro, made.epochs[-1].f1_macro = auc, 0.5
+    assert values(case, "scores")["macro AUC, one device"] == "0.9000"
+    assert point(case, "scores").state == state
+
+
+def test_there_are_six_points():
+    assert len(POINTS) == 6

@@ -1,0 +1,256 @@
+"""What is asked of a probe, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import LaunchError
+from ringside.hardware import Gpu, Hardware
+from ringside.identity import run_processes
+from ringside.launch import probing
+from ringside.launch.probe import launch_probe, probe_folder, reason
+from ringside.launch.probing import (
+    SOCKETS,
+    measure_description,
+    measure_experiment,
+    measure_sweep,
+    trials_for,
+)
+from ringside.measurements import Arm, Experiment, Point, Series, Sweep
+from ringside.measurements.derived import one_device
+from ringside.measurements.store import key_of_machine, key_of_spec
+from ringside.measurements.transport import log_variables, transport_of
+from ringside.records import RankError
+from ringside.rundir import RunDir
+from ringside.spec import RunSpec
+
+GPUS = tuple(
+    Gpu(index=i, name="H200", uuid=f"GPU-{i}", memory_total_bytes=1, memory_used_bytes=0)
+    for i in range(2)
+)
+MACHINE = Hardware(gpus=GPUS, num_cores=8, versions={"torch": "2.11.0"})
+LAB = Path(__file__).parents[3] / "shared" / "lab" / "h200x2"
+
+
+def sweep(*series: Series, failed: tuple[str, ...] = ()) -> Sweep:
+    return Sweep(t=1.0, key="?", device_name="H200", num_ranks=2, series=series, failed=failed)
+
+
+def series(**fields: Any) -> Series:
+    points = (Point(num_bytes=1, median_us=1.0, p90_us=1.0, repeats=5),)
+    return Series(
+        operation="all_reduce", dtype="fp32", backend="nccl", num_ranks=2, points=points, **fields
+    )
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Answers instead of launches: each is a result, or an error to raise; returns the calls."""
+
+    def answer(*answers: Any) -> list[Any]:
+        calls: list[Any] = []
+        left = list(answers)
+
+        def launch(spec: RunSpec, run: RunDir, kind: str, words: list[str], *_: Any, **how: Any):
+            calls.append((kind, spec, words, how))
+            given = left.pop(0)
+            if isinstance(given, Exception):
+                raise given
+            return given
+
+        monkeypatch.setattr(probing, "launch_probe", launch)
+        return calls
+
+    return answer
+
+
+def test_trials_are_those_that_would_change_something() -> None:
+    usual = trials_for({}, "P2P/CUMEM")
+    assert {"NCCL_ALGO": "Tree"} in usual
+    assert {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"} in usual
+    assert SOCKETS not in usual
+    assert trials_for({}, "NET/Socket")[0] == SOCKETS
+    assert SOCKETS not in trials_for({}, None)
+    set_already = trials_for({"NCCL_P2P_DISABLE": "1"}, "SHM/direct/direct")
+    assert [one for one in usual if one not in set_already] == [{"NCCL_P2P_DISABLE": "1"}]
+
+
+def test_a_sweep_on_gpus_tries_variables_and_keeps_what_failed(
+    launched: Callable[..., list[Any]],
+) -> None:
+    tree = "NCCL_ALGO=Tree did not start: no algorithm/protocol available"
+    tried = sweep(series(environment={"NCCL_ALGO": "Ring"}), failed=(tree,))
+    calls = launched(sweep(series()), tried)
+    found = measure_sweep(MACHINE, 2, environment={"NCCL_P2P_DISABLE": "1"}, sizes=[5_000_000])
+    assert [one.environment for one in found.series] == [{}, {"NCCL_ALGO": "Ring"}]
+    assert found.failed == (tree,)
+    assert found.key == key_of_machine(MACHINE, 2, {"NCCL_P2P_DISABLE": "1"})
+    (kind, spec, words, how), (second, _, trial_words, trial_how) = calls
+    assert (kind, second) == ("sweep", "trials")
+    assert (spec.num_processes, spec.gpu_ids, spec.device) == (2, (0, 1), "cuda")
+    assert spec.environment == {"NCCL_P2P_DISABLE": "1"}
+    assert words[words.index("--bytes") + 1] == "5000000"
+    assert how["environment"]["NCCL_DEBUG"] == "INFO"
+    assert trial_how["alone"]
+    assert '{"NCCL_P2P_DISABLE":"1"}' not in trial_words
+    assert '{"NCCL_ALGO":"Tree"}' in trial_words
+
+
+def test_trials_that_fail_as_a_whole_are_no_error(launched: Callable[..., list[Any]]) -> None:
+    launched(sweep(series()), LaunchError("It took longer than 235 s and was ended."))
+    found = measure_sweep(MACHINE, 2)
+    assert len(found.series) == 1
+    assert found.failed == (
+        "NCCL's variables could not be tried: It took longer than 235 s and was ended.",
+    )
+
+
+def test_no_trials_where_none_are_wanted_or_there_is_no_nccl(
+    launched: Callable[..., list[Any]],
+) -> None:
+    calls = launched(sweep(series()), sweep(series()))
+    measure_sweep(MACHINE, 2, trials=False)
+    measure_sweep(Hardware(num_cores=2), 2)
+    assert [kind for kind, *_ in calls] == ["sweep", "sweep"]
+
+
+@pytest.mark.parametrize(
+    ("num_ranks", "sentence"),
+    [(1, "two ranks or more, not 1"), (3, "3 ranks need as many GPUs, .* shows 2")],
+)
+def test_a_sweep_of_too_few_or_too_many(num_ranks: int, sentence: str) -> None:
+    with pytest.raises(LaunchError, match=sentence):
+        measure_sweep(MACHINE, num_ranks)
+
+
+def step(name: str, *step_ms: float, memory: int | None = None) -> Experiment:
+    arm = Arm(name=name, num_processes=2, step_ms=step_ms, data_ms=step_ms[0], memory_bytes=memory)
+    return Experiment(t=1.0, key="?", spec=SPEC, device_name="H200", arms=(arm,))
+
+
+SPEC = msgspec.json.decode(
+    b'{"preset": "ddp", "accelerate": {"distributed_type": "MULTI_GPU", "num_processes": 2},'
+    b'"training": {}, "data": {"source": "emoji"}, "global_batch": 64, "num_processes": 2,'
+    b'"device": "cuda", "gpu_ids": [0, 1], "resume_from": "/run"}',
+    type=RunSpec,
+)
+NAMES = (
+    "one", "many", "many_without_reduction", "many_synthetic", "many_synthetic_without_reduction",
+)  # fmt: skip
+
+
+def test_an_experiment_goes_through_its_arms_and_back(launched: Callable[..., list[Any]]) -> None:
+    there = [step(name, 10.0 + i, memory=i) for i, name in enumerate(NAMES)]
+    back = [step(name, 20.0 + i, memory=9 - i) for i, name in enumerate(NAMES)]
+    calls = launched(*there, *reversed(back))
+    found = measure_experiment(SPEC, MACHINE, seconds_per_arm=8.0)
+    assert [arm.name for arm in found.arms] == list(NAMES)
+    assert [arm.step_ms for arm in found.arms] == [(10.0 + i, 20.0 + i) for i in range(5)]
+    assert [arm.data_ms for arm in found.arms] == [15.0 + i for i in range(5)]
+    assert [arm.memory_bytes for arm in found.arms] == [9, 8, 7, 6, 5]
+    assert (found.key, found.spec) == (key_of_spec(SPEC), SPEC)
+    flags = [tuple(words[2:]) for _, _, words, _ in calls]
+    without, synthetic = "--without-reduction", "--synthetic"
+    there_flags = [(), (), (without,), (synthetic,), (synthetic, without)]
+    assert flags == [*there_flags, *reversed(there_flags)]
+    assert {words[1] for _, _, words, _ in calls} == {"4.0"}
+    assert [spec.num_processes for _, spec, *_ in calls] == [1, *[2] * 8, 1]
+    assert {spec.resume_from for _, spec, *_ in calls} == {None}
+
+
+def test_an_arm_that_fails_once_of_two_keeps_its_figures(
+    launched: Callable[..., list[Any]],
+) -> None:
+    there = [step(name, 10.0) for name in NAMES]
+    back = [LaunchError("The GPU ran out of memory."), *(step(name, 20.0) for name in NAMES[:4])]
+    launched(*there, *back)
+    found = measure_experiment(SPEC, MACHINE)
+    assert found.arms[-1].step_ms == (10.0,)
+    assert found.arms[-1].problem is None
+
+
+def test_an_experiment_without_any_arm_is_an_error(launched: Callable[..., list[Any]]) -> None:
+    calls = launched(*[LaunchError(f"{name} fails.") for name in NAMES])
+    with pytest.raises(LaunchError, match=r"many fails\."):
+        measure_experiment(SPEC, MACHINE)
+    assert len(calls) == 5
+
+
+def test_one_device_has_only_its_input_to_lose(launched: Callable[..., list[Any]]) -> None:
+    calls = launched(*[step("many", 10.0)] * 4)
+    found = measure_experiment(one_device(SPEC), MACHINE)
+    assert [arm.name for arm in found.arms] == ["many", "many_synthetic"]
+    assert len(calls) == 4
+
+
+@pytest.mark.parametrize("measure", [measure_experiment, measure_description])
+def test_devices_that_are_not_there(measure: Callable[..., Any]) -> None:
+    with pytest.raises(LaunchError, match="is for GPUs and this machine trains on a CPU"):
+        measure(SPEC, Hardware(num_cores=2))
+    with pytest.raises(LaunchError, match="names GPU 1, which this machine does not show"):
+        measure(SPEC, msgspec.structs.replace(MACHINE, gpus=GPUS[:1]))
+
+
+CPU = msgspec.structs.replace(one_device(SPEC), device="cpu", gpu_ids=())
+
+
+def test_a_users_mistake_is_the_sentence_of_the_probe() -> None:
+    wrong = msgspec.structs.replace(CPU, model="no_such_model")
+    with (
+        probe_folder() as run,
+        pytest.raises(LaunchError, match="timm cannot make 'no_such_model'"),
+    ):
+        launch_probe(wrong, run, "describe", [], Experiment, timeout_s=120)
+
+
+def test_a_probe_that_dies_without_a_word_is_told_by_its_console(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from ringside.launch import probe
+
+    monkeypatch.setattr(probe.sys, "executable", "/bin/echo")
+    with (
+        probe_folder() as run,
+        pytest.raises(LaunchError, match="exit code 0; the last it said was: -m accelerate"),
+    ):
+        launch_probe(CPU, run, "step", [], Experiment, timeout_s=20)
+    assert run_processes(run.id) == set()
+
+
+def test_the_first_cause_is_told_and_not_its_consequence() -> None:
+    with probe_folder() as run:
+        lost = RankError(rank=0, t=1.0, sentence="Lost.", cause="lost_connection")
+        run.write(run.ranks / "rank0.error.json", lost)
+        first = RankError(rank=1, t=2.0, sentence="The GPU ran out of memory.", cause="gpu_memory")
+        run.write(run.ranks / "rank1.error.json", first)
+        assert reason(run, 1) == "The GPU ran out of memory."
+
+
+def test_nccls_log_goes_into_the_folder_and_tells_the_transport(tmp_path: Path) -> None:
+    folder = tmp_path / "50 %"
+    (folder / "nccl").mkdir(parents=True)
+    assert log_variables(folder)["NCCL_DEBUG_FILE"] == f"{tmp_path}/50 %%/nccl/%h.%p.log"
+    assert transport_of(folder) is None
+    (folder / "nccl" / "host.1.log").write_text("nothing of NCCL's\n")
+    assert transport_of(folder) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "transport"), [("nvlink", "P2P/CUMEM"), ("shm", "SHM"), ("socket", "NET/Socket")]
+)
+@pytest.mark.skipif(not LAB.is_dir(), reason="the logs of two H200s are not beside this checkout")
+def test_the_transport_of_real_logs(tmp_path: Path, name: str, transport: str) -> None:
+    import gzip
+
+    (tmp_path / "nccl").mkdir()
+    for rank in (0, 1):
+        packed = (LAB / name / f"nccl.rank{rank}.log.gz").read_bytes()
+        (tmp_path / "nccl" / f"host.{rank}.log").write_bytes(gzip.decompress(packed))
+    found = transport_of(tmp_path)
+    assert found is not None
+    assert found.startswith(transport)

@@ -1,0 +1,183 @@
+"""The one store of measurements: what fits, what is too old, what cannot be read."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import RunDirError
+from ringside.hardware import Gpu, Hardware
+from ringside.measurements import Arm, Description, Experiment, StepProfile, Sweep
+from ringside.measurements.store import Store, key_of_machine, key_of_model, key_of_spec
+from ringside.rundir import list_run_dirs
+from ringside.spec import RunSpec
+
+GPUS = tuple(
+    Gpu(index=i, name="H200", uuid=f"GPU-{i}", memory_total_bytes=1, memory_used_bytes=i)
+    for i in range(4)
+)
+MACHINE = Hardware(gpus=GPUS, num_cores=8, versions={"torch": "2.11.0"})
+replace = msgspec.structs.replace
+
+
+def sweep(key: str, t: float = 1.0) -> Sweep:
+    return Sweep(t=t, key=key, device_name="H200", num_ranks=2)
+
+
+def description(
+    spec: RunSpec, t: float = 1.0, batch: int = 64, device: str = "H200"
+) -> Description:
+    profile = StepProfile(
+        batch=batch, step_us=(10.0,), forward_us=3.0, backward_us=6.0, optimizer_us=1.0
+    )
+    return Description(
+        t=t, key=key_of_model(spec), model=spec.model, num_classes=2, image_size=32,
+        precision="no", compile=False, channels_last=True, optimizer="adamw", device_name=device,
+        num_parameters=1, parameter_bytes=4, buffer_bytes=0, optimizer_state_bytes=8,
+        profiles=(profile,),
+    )  # fmt: skip
+
+
+def experiment(spec: RunSpec, t: float = 1.0, device: str = "H200") -> Experiment:
+    arm = Arm(name="many", num_processes=2, step_ms=(1.0, 2.0))
+    return Experiment(t=t, key=key_of_spec(spec), spec=spec, device_name=device, arms=(arm,))
+
+
+def test_what_was_saved_comes_back_and_is_no_run(
+    root: Path, make_spec: Callable[..., RunSpec]
+) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    kept = [sweep(key_of_machine(MACHINE, 2, {})), experiment(spec), description(spec)]
+    for one in kept:
+        store.save(one)
+    assert [store.sweep(MACHINE, 2), store.experiment(spec), store.description(spec)] == kept
+    assert list_run_dirs(root) == []
+
+
+def test_the_latest_is_taken_and_the_others_stay(root: Path) -> None:
+    store, key = Store(root), key_of_machine(MACHINE, 2, {})
+    for t in (5.0, 9.0, 7.0):
+        store.save(sweep(key, t))
+    found = store.sweep(MACHINE, 2)
+    assert found is not None
+    assert found.t == 9.0
+    assert len(list(store.folder.iterdir())) == 3
+
+
+def test_an_empty_store_has_nothing(root: Path, make_spec: Callable[..., RunSpec]) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    assert (store.sweep(MACHINE, 2), store.experiment(spec), store.description(spec)) == (None,) * 3
+
+
+def test_a_sweep_fits_its_own_devices_ranks_torch_and_transport(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(root)
+    store.save(sweep(key_of_machine(MACHINE, 2, {"PATH": "/bin", "NCCL_DEBUG": "INFO"})))
+    busy = replace(MACHINE, gpus=tuple(replace(gpu, memory_used_bytes=7) for gpu in GPUS))
+    assert store.sweep(busy, 2) is not None
+    assert store.sweep(MACHINE, 4) is None
+    assert store.sweep(replace(MACHINE, gpus=GPUS[2:]), 2) is None
+    assert store.sweep(replace(MACHINE, versions={"torch": "2.14.0"}), 2) is None
+    assert store.sweep(MACHINE, 2, {"NCCL_P2P_DISABLE": "1"}) is None
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    assert store.sweep(MACHINE, 2) is None
+
+
+def test_cpus_are_told_apart_by_their_cores() -> None:
+    few, many = Hardware(num_cores=2), Hardware(num_cores=4)
+    assert key_of_machine(few, 2, {}) != key_of_machine(many, 2, {})
+    assert key_of_machine(few, 2, {}) == key_of_machine(Hardware(num_cores=2), 2, {})
+
+
+def with_training(spec: RunSpec, **settings: Any) -> RunSpec:
+    return replace(spec, training=replace(spec.training, **settings))
+
+
+def test_an_experiment_fits_every_request_with_the_same_step(
+    make_spec: Callable[..., RunSpec],
+) -> None:
+    spec = make_spec("ddp")
+    same = [
+        replace(spec, preset="mine", epochs=90, seed=7, sources={"a": "flag"}, weights="/w"),
+        with_training(spec, learning_rate=1.0, trackers=("tensorboard",), timeout_s=60),
+    ]
+    other = [
+        make_spec("ddp", micro_batch=32), make_spec("ddp", num_processes=4),
+        make_spec("ddp", precision="bf16"), make_spec("fsdp"), replace(spec, model="resnet18"),
+        with_training(spec, static_graph=True), with_training(spec, num_workers=1),
+        replace(spec, environment={"NCCL_P2P_DISABLE": "1"}),
+    ]  # fmt: skip
+    assert {key_of_spec(one) for one in same} == {key_of_spec(spec)}
+    assert len({key_of_spec(one) for one in [spec, *other]}) == 1 + len(other)
+
+
+def test_a_description_fits_every_strategy_and_batch_of_its_model(
+    make_spec: Callable[..., RunSpec],
+) -> None:
+    spec = make_spec("ddp")
+    same = [
+        make_spec("single"), make_spec("ddp", micro_batch=8), make_spec("ddp", num_processes=4),
+        with_training(spec, bucket_cap_mb=5), with_training(spec, comm_hook="bf16"),
+    ]  # fmt: skip
+    other = [
+        make_spec("ddp", precision="bf16"), replace(spec, model="resnet18"),
+        make_spec("ddp", image_size=64), with_training(spec, compile=True),
+        with_training(spec, optimizer="sgd"), with_training(spec, channels_last=False),
+        make_spec("ddp", data="synthetic"), replace(spec, threads_per_device=2),
+    ]  # fmt: skip
+    key = key_of_model(spec)
+    # FSDP2 keeps weights in the plain layout, so its step is another one.
+    plain = with_training(spec, channels_last=False)
+    assert {key_of_model(one) for one in same} == {key}
+    assert key_of_model(make_spec("fsdp")) == key_of_model(plain) != key
+    assert len({key_of_model(one) for one in [spec, *other]}) == 1 + len(other)
+
+
+def test_a_description_at_the_own_batch_comes_before_a_later_one(
+    root: Path, make_spec: Callable[..., RunSpec]
+) -> None:
+    store, spec = Store(root), make_spec("ddp", micro_batch=64)
+    store.save(description(spec, t=1.0, batch=64))
+    store.save(description(spec, t=2.0, batch=16))
+    own, other = store.description(spec), store.description(make_spec("ddp", micro_batch=8))
+    assert (own and own.t, other and other.t) == (1.0, 2.0)
+
+
+def test_another_device_does_not_fit(root: Path, make_spec: Callable[..., RunSpec]) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    store.save(description(spec, device="A100"))
+    store.save(experiment(spec, device="A100"))
+    assert (store.description(spec, "H200"), store.experiment(spec, "H200")) == (None, None)
+    assert store.description(spec, "A100") is not None
+    assert store.experiment(spec, "A100") is not None
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[]", b'{"format": 1}', b"\xff"])
+def test_a_file_that_cannot_be_read_is_as_good_as_none(root: Path, text: bytes) -> None:
+    store, key = Store(root), key_of_machine(MACHINE, 2, {})
+    store.save(sweep(key)).write_bytes(text)
+    assert store.sweep(MACHINE, 2) is None
+
+
+def test_a_newer_format_and_a_moved_file_are_left_alone(root: Path) -> None:
+    store, key = Store(root), key_of_machine(MACHINE, 2, {})
+    store.save(replace(sweep(key, 5.0), format=2))
+    store.save(sweep("0123456789abcdef", 6.0)).rename(store.folder / f"sweep-{key}-6.json")
+    store.save(sweep(key, 1.0))
+    found = store.sweep(MACHINE, 2)
+    assert found is not None
+    assert found.t == 1.0
+
+
+def test_a_folder_that_cannot_be_written_is_named(root: Path) -> None:
+    root.mkdir()
+    (root / "measurements").write_text("in the way")
+    with pytest.raises(RunDirError, match="measurements cannot be written"):
+        Store(root).save(sweep("0123456789abcdef"))
+    assert stat.S_ISREG((root / "measurements").stat().st_mode)

@@ -1,0 +1,190 @@
+"""Recorded steps: their marks, their place in an epoch, and that they change nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from ringside.events import EpochTrained, Profiled, Warned, WindowTimed
+from ringside.rundir import RunDir
+from ringside.trace import analyse, read_traces
+from training import recorder
+from training.loop import Trainer
+
+
+@pytest.fixture
+def run_dir(tmp_path) -> RunDir:
+    run = RunDir(tmp_path / "100% of o'brien")
+    run.path.mkdir()
+    return run
+
+
+@pytest.fixture
+def trained(make_trainer, run_dir):
+    """`trained(4, 9)`: an epoch of 10 steps; after those numbers somebody asks for `steps`.
+
+    Requests are looked for after every step, as if each lasted a second.
+    """
+
+    def run(*asked_after: int, steps: int = 3, epochs: int = 1, micro_batch: int = 64, **fields):
+        trainer = make_trainer(micro_batch=micro_batch, epochs=epochs, **fields)
+        trainer.control.run = run_dir
+        count = trainer.control.due
+
+        def due() -> bool:
+            if trainer.step in asked_after:
+                run_dir.request("profile", steps=steps)
+            count()
+            return True
+
+        trainer.control.due = due
+        for epoch in range(1, epochs + 1):
+            trainer.writer.write(trainer.train_epoch(epoch))
+        return trainer
+
+    return run
+
+
+def of_kind(trainer: Trainer, kind: type) -> list:
+    return [event for event in trainer.writer.written if isinstance(event, kind)]
+
+
+def names_in(path: Path) -> Counter[str]:
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    return Counter(e["name"] for e in events if e.get("cat") == "user_annotation")
+
+
+def weights(trainer: Trainer) -> list[torch.Tensor]:
+    return [value.clone() for value in trainer.engine.plain.state_dict().values()]
+
+
+def test_every_recorded_step_has_its_marks_and_the_reader_finds_them(trained, run_dir):
+    trainer = trained(2, accumulation_steps=2, micro_batch=32)
+    (event,) = of_kind(trainer, Profiled)
+    assert (event.num_steps, event.step, event.files) == (3, 7, ("trace/rank0.json.gz",))
+    names = names_in(run_dir.path / event.files[0])
+    assert [name for name in names if name.startswith("ProfilerStep")] == [
+        "ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+    ]  # fmt: skip
+    assert {name: names[name] for name in ("data", "forward", "backward", "optimizer")} == {
+        "data": 6, "forward": 6, "backward": 6, "optimizer": 3,
+    }  # fmt: skip
+    traces, faults = read_traces([run_dir.trace])
+    (rank,) = analyse(traces).ranks
+    assert (faults, rank.num_steps, rank.is_cpu_estimate) == ([], 3, True)
+    assert rank.breakdown.data_idle_us > 0
+    assert [path.name for path in run_dir.trace.iterdir()] == ["rank0.json.gz"]
+
+
+def test_recorded_steps_train_like_any_other(trained):
+    plain, recorded = trained(), trained(1)
+    assert len(of_kind(recorded, Profiled)) == 1
+    assert all(map(torch.equal, weights(plain), weights(recorded)))
+    (before,), (after,) = of_kind(plain, EpochTrained), of_kind(recorded, EpochTrained)
+    assert after.train_loss == before.train_loss
+    assert after.num_optimizer_steps == before.num_optimizer_steps == 10
+
+
+def test_recorded_steps_are_off_the_clock_and_say_so(trained, monkeypatch):
+    """Half a second in every recorded step makes the epoch no longer."""
+    import time
+
+    enter = recorder.Recorder.enter
+
+    def slow(self, part):
+        enter(self, part)
+        if self.is_recording and part == "optimizer":
+            time.sleep(0.5)
+
+    monkeypatch.setattr(recorder.Recorder, "enter", slow)
+    trainer = trained(2, epochs=2)
+    first, second = of_kind(trainer, EpochTrained)
+    assert (first.num_profiled_steps, first.num_samples) == (5, 5 * 64)
+    assert (second.num_profiled_steps, second.num_samples) == (0, 10 * 64)
+    assert first.profiled
+    assert second.profiled
+    assert first.epoch_time_s < 1.5
+    assert first.samples_per_s == pytest.approx(first.num_samples / first.epoch_time_s)
+    windows = of_kind(trainer, WindowTimed)
+    assert [(w.num_steps, w.step) for w in windows if w.profiled] == [(5, 7)]
+    assert [w.step_ms > 500 for w in windows] == [w.profiled for w in windows]
+    assert sum(window.num_steps for window in windows) == 20
+    assert first.data_ratio < 1
+    assert [note.code for note in of_kind(trainer, Warned)] == ["profile"]
+
+
+@pytest.mark.parametrize(
+    ("asked_after", "recorded_until"),
+    [((2,), [7]), ((2, 8), [7, 16]), ((6,), [16]), ((6, 8), [16]), ((12, 18), [17])],
+    ids=["at once", "twice", "too late for the epoch", "twice too late", "and at the end"],
+)
+def test_a_request_waits_for_an_epoch_with_room(trained, asked_after, recorded_until):
+    trainer = trained(*asked_after, epochs=2)
+    assert [event.step for event in of_kind(trainer, Profiled)] == recorded_until
+    assert trainer.profiling.asked == (3 if asked_after[-1] == 18 else 0)
+
+
+def test_more_steps_than_an_epoch_has_are_cut_to_what_fits(trained):
+    (event,) = of_kind(trained(1, steps=50), Profiled)
+    assert (event.num_steps, event.step) == (7, 10)
+
+
+def test_a_stop_goes_first(trained, run_dir):
+    run_dir.requests.mkdir()
+    run_dir.request("profile", steps=3)
+    run_dir.request("stop")
+    trainer = trained()
+    assert of_kind(trainer, Profiled) == []
+    assert trainer.step == 1
+
+
+def test_after_training_nothing_changes_but_the_trace(trained, run_dir):
+    trainer = trained()
+    before, step = weights(trainer), trainer.step
+    parameters = [parameter.clone() for parameter in trainer.engine.plain.parameters()]
+    trainer.profiling.after_training(4)
+    (event,) = of_kind(trainer, Profiled)
+    assert (event.num_steps, event.after_training, event.step) == (4, True, step)
+    assert trainer.step == step
+    assert len(before) > len(parameters)
+    assert all(map(torch.equal, parameters, trainer.engine.plain.parameters()))
+    assert sum(n.startswith("ProfilerStep") for n in names_in(run_dir.trace / "rank0.json.gz")) == 4
+
+
+def test_what_was_asked_too_late_is_recorded_after_training(trained):
+    trainer = trained(9)
+    trainer.profiling.after_training(0)
+    assert [event.num_steps for event in of_kind(trainer, Profiled)] == [3]
+
+
+def test_large_steps_are_fewer(trained, monkeypatch):
+    monkeypatch.setattr(recorder, "MAX_EVENTS", 1)
+    (event,) = of_kind(trained(1), Profiled)
+    assert event.num_steps == 1
+
+
+@pytest.mark.parametrize("name", ["start", "export_chrome_trace"])
+def test_a_profiler_that_fails_leaves_training_alone(trained, run_dir, monkeypatch, name):
+    def fails(*_arguments: object) -> None:
+        raise RuntimeError("CUPTI is taken.\nDetails")
+
+    monkeypatch.setattr(f"torch.profiler.profile.{name}", fails)
+    trainer = trained(1)
+    assert of_kind(trainer, Profiled) == []
+    assert "0 of 1 ranks" in of_kind(trainer, Warned)[0].message
+    assert "CUPTI is taken)" in of_kind(trainer, Warned)[0].message
+    assert trainer.step == 10
+    assert not any(run_dir.trace.glob("*"))
+
+
+def test_a_request_that_cannot_be_read_is_one_for_the_usual_number(trained, run_dir):
+    run_dir.requests.mkdir()
+    (run_dir.requests / "profile.json").write_text('{"steps": "many"}')
+    (event,) = of_kind(trained(), Profiled)
+    assert event.num_steps == 5
+    assert not (run_dir.requests / "profile.json").exists()

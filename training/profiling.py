@@ -1,0 +1,155 @@
+"""When steps are profiled: on request in the middle of training, or after the last epoch.
+
+Steps that are recorded in training are training steps like any other, off the clock. Those after
+the last epoch use the live model with a learning rate of 0, and nothing is saved any more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from typing import Any
+
+from ringside.events import Profiled, Warned
+from training.recorder import UNRECORDED, Recorder
+
+SETTLE_S = 20.0
+"""At most so long the loader's full buffers are used up before steps after training count."""
+
+
+class Profiling:
+    """One rank's profiles; `trainer` is the loop whose steps are recorded."""
+
+    def __init__(self, trainer: Any) -> None:
+        self.trainer, self.control = trainer, trainer.control
+        self.recorder = Recorder(trainer.engine.device, trainer.control)
+        self.asked = 0
+        self.num_in_epoch = 0
+        self.has_run = False
+        self._began = 0.0
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether the loop must neither exchange nor save: it would stand in the trace."""
+        return self.recorder.is_recording
+
+    def begin_epoch(self) -> None:
+        """No step of this epoch is recorded yet."""
+        self.num_in_epoch = 0
+
+    def ask(self, num_steps: int) -> None:
+        """Somebody wants so many steps; 0 is nobody. The newest wish counts."""
+        self.asked = num_steps or self.asked
+
+    def goes_on(self) -> bool:
+        """After a step: whether the next one is recorded. Begins what was asked for and fits.
+
+        A stop comes first. What does not fit into the rest of an epoch waits for the next one, or
+        for the end of training.
+        """
+        if self.recorder.is_recording:
+            return True
+        steps = self.trainer.order.steps_per_epoch
+        # At least one step of an epoch stays on the clock.
+        num = min(self.asked, steps - 1 - UNRECORDED)
+        left = steps - self.trainer.step_in_epoch
+        if num < 1 or left < num + UNRECORDED or self.control.granted & {"stop"}:
+            return False
+        self.asked = 0
+        self._begin(num)
+        return True
+
+    def step(self) -> None:
+        """A recorded step is done; after the last one the traces are written."""
+        self.num_in_epoch += 1
+        self.recorder.step()
+        if not self.recorder.is_recording:
+            self._end()
+
+    def after_training(self, num_steps: int) -> None:
+        """Record steps that train nothing; a stop that is asked for meanwhile is obeyed."""
+        trainer, num_steps = self.trainer, max(num_steps, self.asked)
+        if num_steps == 0 or self.control.take("stop"):
+            return
+        stream = itertools.chain.from_iterable(iter(trainer.batches) for _ in itertools.count())
+        trainer.order.first_step = 0
+        trainer.engine.train_mode()
+        for group in trainer.engine.optimizer.param_groups:
+            group["lr"] = 0.0
+        if not self._settle(stream):
+            return
+        self.recorder.begin(num_steps)
+        while self.recorder.is_recording:
+            trainer.optimizer_step(stream)
+            self.recorder.step()
+        trainer.timer.drain(wait=True)
+        self._write(after_training=True)
+
+    def _settle(self, stream: Any) -> bool:
+        """Steps until the batches that a new loader made ahead are used up; False for a stop.
+
+        Steps on full buffers would hide that a loader is too slow.
+        """
+        trainer = self.trainer
+        loader = getattr(trainer.batches, "loader", None)
+        ahead = loader.num_workers * (loader.prefetch_factor or 0) if loader is not None else 0
+        k = trainer.spec.training.accumulation_steps
+        num = 2 + int(self.control.gather([ahead])[:, 0].max()) // k
+        begin = time.perf_counter()
+        for _ in range(num):
+            trainer.optimizer_step(stream)
+            spent = self.control.exchange([time.perf_counter() - begin])[:, 0].max()
+            if self.control.take("stop"):
+                return False
+            if spent > SETTLE_S:
+                break
+        return True
+
+    def _begin(self, num_steps: int) -> None:
+        trainer = self.trainer
+        trainer.engine.synchronize()
+        trainer.windows.close(trainer.epoch, trainer.step, trainer.learning_rate, wait=True)
+        self._began = time.perf_counter()
+        self.recorder.begin(num_steps)
+
+    def _end(self) -> None:
+        trainer = self.trainer
+        trainer.engine.synchronize()
+        trainer.windows.close(
+            trainer.epoch, trainer.step, trainer.learning_rate, wait=True, profiled=True
+        )
+        self._write(after_training=False)
+        if not self.has_run:
+            trainer.writer.write(Warned(code="profile", message=_spoilt(trainer)))
+        self.has_run = True
+        self.control.restart()
+        trainer.off_the_clock(self._began)
+
+    def _write(self, *, after_training: bool) -> None:
+        trainer, run = self.trainer, self.control.run
+        trainer.mark.enter("profile")
+        files = self.recorder.write(run.trace) if run is not None else ()
+        if files:
+            trainer.writer.write(
+                Profiled(
+                    step=trainer.step, num_steps=self.recorder.num_steps,
+                    files=tuple(f"trace/{file}" for file in files), after_training=after_training,
+                )
+            )  # fmt: skip
+        if len(files) < self.control.world:
+            trainer.writer.write(Warned(code="profile", message=self._missing(len(files))))
+
+    def _missing(self, num_files: int) -> str:
+        why = f" ({self.recorder.problem})" if self.recorder.problem else ""
+        return (
+            f"{num_files} of {self.control.world} ranks could write their trace{why}; training is "
+            "not touched by that."
+        )
+
+
+def _spoilt(trainer: Any) -> str:
+    return (
+        f"The profiler recorded steps before step {trainer.step + 1}. Later steps of this process "
+        "can be slower, launch-bound ones by half, so this epoch and those after it are left out "
+        "of the speed-up; a run without a profile measures it."
+    )
