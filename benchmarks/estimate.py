@@ -7,7 +7,8 @@ Measures a description for each batch, what processes cost each other without ex
 (one launch), and for each transport a sweep and every preset (one launch,
 five repeats in turns, no profiler, images on the device already). Whatever lies in --out is not
 measured again, so that a visit may be cut short and go on; --only picks parts by name
-(`description-64`, `crowd`, `sweep-shm`, `steps-shm`). Without --transport the machine is taken as it is.
+(`description-64`, `crowd`, `sweep-shm`, `steps-shm`). Without --transport the machine is taken as
+it is.
 
 A prediction counts where the spread of the repeats (half their range around the median) is below
 half the bar. Three kinds: `replay`, calibrated by the first repeats of ddp and compared with its
@@ -25,17 +26,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from estimate_report import Row, Timed, print_report
 
-from ringside import yaml_text
+from ringside import identity, yaml_text
 from ringside.errors import RingsideError
 from ringside.estimate import Calibration, Inputs, estimate
 from ringside.estimate.calibration import calibrate_step
 from ringside.hardware import Hardware, read_hardware
+from ringside.launch.ladder import stop_ladder
 from ringside.launch.plan import launcher_argv, make_plan
 from ringside.launch.probing import measure_description, measure_sweep
 from ringside.measurements import Crowded, Description, Sweep
@@ -54,44 +57,9 @@ TRANSPORTS: dict[str, dict[str, str]] = {
 PRESETS = ("ddp", "ddp_tuned", "ddp_bf16_compress", "ddp_accum4", "local_sgd", "fsdp_bf16")
 REFERENCE = "ddp"
 CALIBRATING_REPEATS = 2
-BARS = {"replay": 0.03, "one knob": 0.05, "one device": 0.10}
-GAP_RATIO = 0.05
 RANKS = Path(__file__).with_name("estimate_ranks.py")
 
 Kind = TypeVar("Kind")
-
-
-class Timed(msgspec.Struct, frozen=True, kw_only=True):
-    """What `estimate_ranks.py` writes for each set-up."""
-
-    spec: RunSpec
-    step_ms: tuple[float, ...] = ()
-    memory_bytes: int | None = None
-    problem: str | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One comparison; `counts` where the repeats are steady enough for its bar."""
-
-    transport: str
-    batch: int
-    preset: str
-    kind: str
-    measured_ms: float
-    spread_ratio: float
-    predicted_ms: float
-    exposed_ratio: float
-
-    @property
-    def error_ratio(self) -> float:
-        """(predicted - measured) / measured."""
-        return self.predicted_ms / self.measured_ms - 1
-
-    @property
-    def counts(self) -> bool:
-        """Whether the repeats are steadier than half the bar."""
-        return self.spread_ratio < BARS[self.kind] / 2
 
 
 def main() -> int:
@@ -101,7 +69,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Benchmark(options, hardware)
     bench.measure()
-    print_report(bench)
+    print_report(bench.head(), bench)
     return 0
 
 
@@ -132,14 +100,24 @@ class Benchmark:
         self.options, self.hardware = options, hardware
         self.processes = options.processes or min(2, hardware.num_devices())
 
+    def head(self) -> str:
+        """The machine, the versions and the job."""
+        options, hardware = self.options, self.hardware
+        names = ", ".join(sorted({gpu.name for gpu in hardware.gpus})) or "CPU"
+        return (
+            f"{self.processes} x {names}, torch {hardware.versions.get('torch')}, "
+            f"{options.model}, {options.image_size} px, {options.precision}, "
+            f"{options.optimizer}, 5 repeats of {options.seconds} s in turns"
+        )
+
     def measure(self) -> None:
         """All parts; one that fails is a sentence and does not stop the others."""
         for batch in self.options.batches:
-            self._part(f"description-{batch}", lambda b=batch: self._describe(b))
+            self._part(f"description-{batch}", partial(self._describe, batch))
         self._part("crowd", self._crowd)
         for transport in self.options.transport:
-            self._part(f"sweep-{transport}", lambda t=transport: self._sweep(t))
-            self._part(f"steps-{transport}", lambda t=transport: self._time(t))
+            self._part(f"sweep-{transport}", partial(self._sweep, transport))
+            self._part(f"steps-{transport}", partial(self._time, transport))
 
     def _part(self, name: str, make: Callable[[], object]) -> None:
         path, only = self._path(name), self.options.only
@@ -199,15 +177,7 @@ class Benchmark:
         write_atomic(run.accelerate, yaml_text.dump(config).encode())
         argv = [*launcher_argv(first, run), str(RANKS), str(given), str(out)]
         environment = os.environ | make_plan(first, run).environment | variables
-        with run.console.open("wb") as console:
-            try:
-                subprocess.run(
-                    [*argv, str(self.options.seconds), *flags], env=environment, cwd=run.path,
-                    stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT,
-                    timeout=self.options.timeout, check=False,
-                )  # fmt: skip
-            except subprocess.TimeoutExpired:
-                say("The launch was ended at its time limit; what it had timed is kept.")
+        execute([*argv, str(self.options.seconds), *flags], run, environment, self.options.timeout)
         found = run.read(out, list[Timed])
         if found is None:
             tail = run.console.read_text(errors="replace").splitlines()[-15:]
@@ -303,93 +273,23 @@ class Benchmark:
         return None
 
 
-def print_report(bench: Benchmark) -> None:
-    """Every prediction, then what the bars say, the order of presets, and memory."""
-    options, hardware = bench.options, bench.hardware
-    names = ", ".join(sorted({gpu.name for gpu in hardware.gpus})) or "CPU"
-    print(
-        f"{bench.processes} x {names}, torch {hardware.versions.get('torch')}, {options.model}, "
-        f"{options.image_size} px, {options.precision}, {options.optimizer}, 5 repeats of "
-        f"{options.seconds} s in turns\n"
-    )
-    rows = list(bench.rows())
-    print("| transport | images | preset | kind | measured ms | spread | predicted ms | exposed "
-          "| error | counts |")  # fmt: skip
-    print("|---|---:|---|---|---:|---:|---:|---:|---:|---|")
-    for row in rows:
-        print(
-            f"| {row.transport} | {row.batch} | {row.preset} | {row.kind} | {row.measured_ms:.2f} "
-            f"| {row.spread_ratio:.1%} | {row.predicted_ms:.2f} | {row.exposed_ratio:.0%} "
-            f"| {row.error_ratio:+.1%} | {'yes' if row.counts else 'too noisy'} |"
-        )
-    print_bars(rows)
-    print_order(rows, bench)
-    print_memory(bench)
-    for transport, timed in bench.cases():
-        if timed.problem:
-            print(f"\n{transport} {timed.spec.preset}: not timed: {timed.problem}")
-
-
-def print_bars(rows: list[Row]) -> None:
-    """Median and worst error of what counts, by kind."""
-    print("\n| kind | counted | median error | worst | bar |\n|---|---:|---:|---:|---:|")
-    for kind, bar in BARS.items():
-        of_kind = [row for row in rows if row.kind == kind]
-        errors = sorted(abs(row.error_ratio) for row in of_kind if row.counts)
-        middle = f"{statistics.median(errors):.1%}" if errors else "–"
-        worst = f"{errors[-1]:.1%}" if errors else "–"
-        print(f"| {kind} | {len(errors)} of {len(of_kind)} | {middle} | {worst} | {bar:.0%} |")
-
-
-def print_order(rows: list[Row], bench: Benchmark) -> None:
-    """Whether the fastest is ranked first, and how many pairs with a gap are in order."""
-    images = {
-        (transport, timed.spec.micro_batch, timed.spec.preset): timed.spec.global_batch
-        for transport, timed in bench.cases()
-    }
-    print("\n| transport | images | fastest measured | predicted | gap | pairs in order |")
-    print("|---|---:|---|---|---:|---:|")
-    groups = dict.fromkeys((row.transport, row.batch) for row in rows)
-    for where in groups:
-        here = [
-            row for row in rows
-            if (row.transport, row.batch) == where and row.kind == "one device"
-        ]  # fmt: skip
-        measured = {r.preset: images[(*where, r.preset)] / r.measured_ms for r in here}
-        predicted = {r.preset: images[(*where, r.preset)] / r.predicted_ms for r in here}
-        order = sorted(measured, key=lambda name: -measured[name])
-        if len(order) < 2:
-            continue
-        gap = measured[order[0]] / measured[order[1]] - 1
-        pairs = [
-            predicted[fast] > predicted[slow]
-            for index, fast in enumerate(order)
-            for slow in order[index + 1 :]
-            if measured[fast] > (1 + GAP_RATIO) * measured[slow]
-        ]
-        first = max(predicted, key=lambda name: predicted[name])
-        verdict = "" if gap <= GAP_RATIO else " right" if first == order[0] else " WRONG"
-        print(
-            f"| {where[0]} | {where[1]} | {order[0]} | {first}{verdict} | {gap:.1%} "
-            f"| {sum(pairs)} of {len(pairs)} |"
-        )
-
-
-def print_memory(bench: Benchmark) -> None:
-    """Peaks of the allocator; none on a CPU."""
-    lines = []
-    for transport, timed in bench.cases():
-        found = estimate(timed.spec, bench.inputs(transport, timed.spec)).memory_bytes
-        if found is not None and timed.memory_bytes:
-            error = found / timed.memory_bytes - 1
-            lines.append(
-                f"| {transport} | {timed.spec.micro_batch} | {timed.spec.preset} "
-                f"| {timed.memory_bytes / 2**30:.2f} | {found / 2**30:.2f} | {error:+.1%} |"
-            )
-    if lines:
-        print("\n| transport | images | preset | measured GiB | predicted GiB | error |")
-        print("|---|---:|---|---:|---:|---:|")
-        print("\n".join(lines))
+def execute(argv: list[str], run: RunDir, environment: dict[str, str], timeout_s: float) -> None:
+    """Wait for a launch; at its time limit it is ended with all that descends from it."""
+    with run.console.open("wb") as console:
+        child = subprocess.Popen(
+            argv, env=environment, cwd=run.path, stdin=subprocess.DEVNULL, stdout=console,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+    launcher = identity.of(child.pid)
+    try:
+        child.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        say("The launch was ended at its time limit; what it had timed is kept.")
+    finally:
+        # Torch elastic gives ranks sessions of their own.
+        if child.poll() is None or identity.run_processes(run.id):
+            stop_ladder([launcher], run.id, step_s=1.0)
+        child.wait()
 
 
 def say(line: str) -> None:

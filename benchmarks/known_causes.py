@@ -190,14 +190,21 @@ def print_table(rows: list[Row]) -> None:
         share = "" if first.share_ratio is None else f"{first.share_ratio:.0%}"
         evidence = "; ".join(f"{one.label} {one.value}" for one in first.evidence[:4])
         also = ", ".join(f"{one.code}" for one in row.diagnosis.others)
-        sent = gradient_bytes(row.case)
+        sent = (gradient_bytes(row.case) or 0) / 1e6
         wanted = row.known.cause if row.known else "-"
         right = f"WRONG: {row.wrong}" if row.wrong else "right"
         print(
             f"| {row.place} | {row.name} | {wanted} | {first.cause} ({first.code}) | {share} | "
-            f"{first.confidence} | {first.sentence} | {sent / 1e6 if sent else 0:.1f} | "
+            f"{first.confidence} | {short(first.sentence, row.case)} | {sent:.1f} | "
             f"{evidence} | {also} | {right} |"
         )
+
+
+def short(sentence: str, case: Case) -> str:
+    """The sentence with the names of the files without their folders."""
+    for rank in case.facts.ranks if case.facts is not None else ():
+        sentence = sentence.replace(rank.file, Path(rank.file).name)
+    return sentence
 
 
 if __name__ == "__main__":

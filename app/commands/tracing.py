@@ -68,7 +68,7 @@ def _print_finding(title: str, finding: Finding) -> None:
     share = "" if finding.share_ratio is None else f", {finding.share_ratio:.0%} of the step"
     confidence = finding.confidence
     sure = confidence if confidence == "not enough data" else f"confidence {confidence}"
-    print(f"\n{title}: {finding.cause.replace('_', ' ')}{share} ({sure})")
+    print(f"\n{title}: {finding.cause.replace('_', ' ')}{share} ({sure}) {finding.code}")
     print(f"  {finding.sentence}")
     lead = "" if confidence == "not enough data" else "It is something else if: "
     print(f"  {lead}{finding.refutation}")

@@ -58,9 +58,8 @@ def finding_json(finding: Finding, spec: RunSpec | None) -> dict[str, Any]:
 
 def _measure(run: RunDir, root: Path) -> None:
     """The controlled experiment of the run's request on this machine, kept in the store."""
-    from ringside.launch.probing import measure_experiment
-
     from ringside.hardware import read_hardware
+    from ringside.launch.probing import measure_experiment
     from ringside.measurements.store import Store
     from ringside.run import fold_run, require_spec
 

@@ -17,4 +17,10 @@ setup     what was asked for, and what really ran
 counts    what a run counted, in sentences
 logs      the logs of a run by rank, read by byte offset
 table     runs side by side
+charts    charts of what has ended: definitions, SVG and PNG
+doctor    findings, points and the machine, finished; consultations keeps the visits, doctor_worker
+          is their process, doctor_messages what it says
+measuring the measurement under way; measuring_worker is its process
+estimates what each strategy is predicted to give
+prefill   an address that fills the form
 """

@@ -33,7 +33,7 @@ def main() -> int:
     root = Path(order.root)
     try:
         run = RunDir(root / order.run_id) if order.run_id else None
-        answer: Message = Done(_measure_run(run, root) if run else _measure_machine(root))
+        answer: Message = Done(measure_run(run, root) if run else measure_machine(root))
     except RingsideError as error:
         answer = Failed(str(error))
     except KeyboardInterrupt:
@@ -42,7 +42,7 @@ def main() -> int:
     return int(isinstance(answer, Failed))
 
 
-def _measure_machine(root: Path) -> str:
+def measure_machine(root: Path) -> str:
     """Look at the machine, store that, then sweep if there are several devices."""
     _say(say("consult.reading_machine"))
     machine = check_machine(root, load_links=True)
@@ -59,7 +59,7 @@ def _measure_machine(root: Path) -> str:
     return say("consult.machine_done")
 
 
-def _measure_run(run: RunDir, root: Path) -> str:
+def measure_run(run: RunDir, root: Path) -> str:
     spec = run.read(run.spec, RunSpec)
     if spec is None:
         raise RunDirError(say("consult.no_run", run=run.name))

@@ -12,6 +12,7 @@ from ringside.doctor.phrasing import finding_of, seen
 from ringside.doctor.traced import as_finding
 from ringside.doctor.weighing import weight_of
 from ringside.trace.judging import lacking, unexplained
+from ringside.words import say
 
 # MLPerf-like ResNet-50 on 8 GPUs of one machine: 97 % in FP32, 84 to 87 % with 16 bits
 # (NVIDIA/DeepLearningExamples, resnet50v1.5).
@@ -22,18 +23,17 @@ CAUSES_OF_LOSS = (1, 2)
 def conclude(case: Case, findings: Sequence[Finding]) -> Finding:
     """The first finding when it weighs enough, else one of the three."""
     first = findings[0] if findings else None
-    if case.facts is not None and (why := lacking(case.facts)) is not None:
-        nothing = not_enough_data(case, as_finding(why, case).sentence)
-        return first if first is not None and weight_of(first) == 1 else nothing
     if first is not None and weight_of(first) in CAUSES_OF_LOSS:
         return first
     if (fine := nothing_found(case)) is not None:
         return fine
     if first is not None and weight_of(first) in (3, 4):
         return first
-    if case.facts is not None:
-        return as_finding(unexplained(case.facts), case)
-    return without_trace(case)
+    if case.facts is None:
+        return without_trace(case)
+    if (why := lacking(case.facts)) is not None:
+        return not_enough_data(why.sentence)
+    return as_finding(unexplained(case.facts), case)
 
 
 def nothing_found(case: Case) -> Finding | None:
@@ -70,19 +70,19 @@ def without_trace(case: Case) -> Finding:
     only by the controlled experiment. The verdict says so instead of guessing.
     What to do: what stands under "not measured", from the first line on.
     """
-    if case.record is None or not case.record.windows:
-        return not_enough_data(case, "")
+    is_timed = case.record is not None and bool(case.record.windows)
+    if not is_timed and case.experiment is None:
+        return not_enough_data(say("doctor.nothing_recorded"))
     return finding_of("UNEXPLAINED-001", "unexplained", "low", severity="note")
 
 
-def not_enough_data(case: Case, why: str) -> Finding:
+def not_enough_data(why: str) -> Finding:
     """Not enough data: nothing that was recorded allows a judgement.
 
     Seen when a run has timed no step yet, when a trace holds too little work, or when it holds no
     work of a GPU and no collectives.
     What to do: let the run finish two epochs, or record a trace of three steps on all ranks.
     """
-    del case
     return finding_of(
         "UNEXPLAINED-002", "unexplained", "not enough data", severity="note", values={"why": why}
     )

@@ -112,9 +112,18 @@ def gradient_bytes(case: Case) -> int | None:
 
 
 def bucket_bytes(case: Case) -> tuple[int, ...]:
-    """The messages of an optimizer step by the run's own layout."""
+    """The messages of an optimizer step: DDP's last layout, else the one it began with.
+
+    A 16-bit hook sends each of them with half the bytes; they are scaled to what is really reduced.
+    """
     record = case.record
-    return record.observed.bucket_bytes if record is not None and record.observed else ()
+    if record is None or record.observed is None:
+        return ()
+    ddp, sent = record.ddp, gradient_bytes(case)
+    told = (ddp.rebuilt_bucket_bytes or ddp.bucket_bytes) if ddp is not None else ()
+    sizes = told or record.observed.bucket_bytes
+    whole = sum(sizes)
+    return tuple(round(size * sent / whole) for size in sizes) if sent and whole else sizes
 
 
 def wire_bytes(num_bytes: int, num_ranks: int, passes: int = 2) -> float:

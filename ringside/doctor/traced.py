@@ -10,6 +10,7 @@ from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Evidence, Finding, Severity
 from ringside.doctor.phrasing import file_of, key_of, seen
+from ringside.doctor.weighing import HANDICAPS
 from ringside.trace import Facts, RankFacts
 from ringside.trace import Finding as TraceFinding
 from ringside.trace.judging import all_checks, lacking
@@ -18,9 +19,6 @@ from ringside.words import catalogue, say
 # Parts of the breakdown that are shown for every finding, largest first, from this share on.
 SHOWN = 0.03
 MAX_BUCKETS = 3
-HANDICAPS = frozenset({
-    "data_parallel", "sync_batchnorm", "unbucketed", "host_sync", "unused_parameters",
-})  # fmt: skip
 
 
 def trace_findings(case: Case) -> Iterator[tuple[int, Finding]]:

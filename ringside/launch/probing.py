@@ -47,6 +47,7 @@ WITHOUT: dict[ArmName, list[str]] = {
     "many_synthetic": ["--synthetic"],
     "many_synthetic_without_reduction": ["--synthetic", "--without-reduction"],
 }
+ALONE = ("many", "many_synthetic")
 NUM_ROUNDS = 2
 
 
@@ -134,24 +135,26 @@ def measure_experiment(
     spec: RunSpec, hardware: Hardware, *, seconds_per_arm: float = 12.0,
     say: Say = _in_silence, timeout_s: float = 300.0,
 ) -> Experiment:  # fmt: skip
-    """Every arm twice, in this order and then in the opposite one, so that drift shows as spread.
+    """Every arm twice, in an order that begins with `many` and then in the opposite one, so that
+    drift shows as spread. All read their images with the decoder that `many` came to.
 
     An arm that cannot be measured has its `problem`. A request of one device has only the arms
     `many` (itself) and `many_synthetic`. `timeout_s` for each launch. LaunchError when no arm could
     be measured.
     """
     _refuse_absent(spec, hardware)
-    several = spec.num_devices > 1
-    names: list[ArmName] = list(WITHOUT) if several else ["many", "many_synthetic"]
+    names = [name for name in WITHOUT if spec.num_devices > 1 or name in ALONE]
     arms = {name: _unmeasured(spec, name) for name in names}
     latest: Experiment | None = None
-    order = [*names, *reversed(names)]
+    there = sorted(names, key=lambda name: name != "many")
+    order = [*there, *reversed(there)]
     for number, name in enumerate(order, start=1):
-        if arms[name].problem is not None and not arms[name].step_ms:
+        if arms[name].problem is not None:
             continue  # It would not start a second time either.
         say(word("probes.arm", number=number, total=len(order), arm=word(f"probes.{name}")))
         try:
-            latest = _measure_arm(spec, name, seconds_per_arm / NUM_ROUNDS, timeout_s)
+            chosen = _with_decoder(spec_of_arm(spec, name), arms["many"].decoder)
+            latest = _measure_arm(chosen, name, seconds_per_arm / NUM_ROUNDS, timeout_s)
         except RingsideError as error:
             say(str(error))
             if not arms[name].step_ms:
@@ -165,6 +168,14 @@ def measure_experiment(
     )
 
 
+def _with_decoder(spec: RunSpec, decoder: str | None) -> RunSpec:
+    """Left to `auto`, each launch would choose anew, and two arms might read differently."""
+    if decoder is None or spec.data.source == "synthetic":
+        return spec
+    training = msgspec.structs.replace(spec.training, decoder=decoder)
+    return msgspec.structs.replace(spec, training=training)
+
+
 def _unmeasured(spec: RunSpec, name: ArmName) -> Arm:
     return Arm(name=name, num_processes=spec_of_arm(spec, name).num_processes)
 
@@ -172,8 +183,8 @@ def _unmeasured(spec: RunSpec, name: ArmName) -> Arm:
 def _measure_arm(spec: RunSpec, name: ArmName, seconds: float, timeout_s: float) -> Experiment:
     with probe_folder() as run:
         return launch_probe(
-            spec_of_arm(spec, name), run, "step", ["--seconds", str(seconds), *WITHOUT[name]],
-            Experiment, timeout_s=timeout_s,
+            spec, run, "step", ["--seconds", str(seconds), *WITHOUT[name]], Experiment,
+            timeout_s=timeout_s,
         )  # fmt: skip
 
 
@@ -187,6 +198,7 @@ def _joined(first: Arm, second: Arm) -> Arm:
         data_ms=sum(waits) / len(waits) if waits else None,
         memory_bytes=max(peaks, default=None),
         collectives_per_step=second.collectives_per_step,
+        decoder=second.decoder,
     )
 
 

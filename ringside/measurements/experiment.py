@@ -21,7 +21,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     `step_ms`: one figure for each block of free-running steps, the block's time on the slowest rank
     over its steps; warm-up left out, and several blocks so that their spread is known. `data_ms`:
     waiting for the loader in a step of the middle block. `problem`: why there is no figure.
-    `collectives_per_step` of the process group; None where it cannot be counted.
+    `collectives_per_step` of the process group; None where it cannot be counted. `decoder`: of its
+    images, cpu or gpu; None where they were made up.
     """
 
     name: ArmName
@@ -30,6 +31,7 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     data_ms: float | None = None
     memory_bytes: int | None = None
     collectives_per_step: float | None = None
+    decoder: str | None = None
     problem: str | None = None
 
 

@@ -9,13 +9,15 @@ import time
 
 import pytest
 
-from app.views import consultations, measuring
+from app.views import consultations, doctor_worker, measuring, measuring_worker
 from app.views.consultations import Consultations, signature_of
 from app.views.measuring import Measuring, runs_on
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.identity import wait_until
-from ringside.measurements.store import FOLDER
+from ringside.machine import Machine
+from ringside.measurements import Point, Series, Sweep
+from ringside.measurements.store import FOLDER, key_of_machine
 
 SAYS = """
 import sys, time
@@ -79,11 +81,12 @@ def test_a_run_under_way_is_looked_at_again_once_a_minute(runs, runs_root, monke
     assert minutes[0] == minutes[1] != minutes[2]
 
 
-def test_a_folder_that_is_no_run_is_a_sentence(runs_root):
+def test_of_a_folder_that_is_no_run_nothing_is_claimed(runs_root):
     (runs_root / "20260102-030401-no-run").mkdir()
     state = done(Consultations(runs_root), "20260102-030401-no-run")
-    assert state.kind in ("failed", "done")
-    assert state.sentence or state.view.verdict.confidence
+    assert state.view is not None, state.sentence
+    assert state.view.verdict.confidence == "Not enough data to be sure"
+    assert state.view.pictures == ()
 
 
 def test_a_machine_that_nobody_checked_has_a_view_too(runs_root):
@@ -127,6 +130,33 @@ def test_a_measurement_can_be_stopped(runs_root, monkeypatch, hardware):
     assert wait_until(lambda: not measure.state.under_way, 20)
     assert measure.state.kind == "stopped"
     assert time.monotonic() - began < 10
+
+
+def test_what_is_measured_is_stored_where_the_doctor_looks(runs_root, monkeypatch, capfd):
+    from ringside.launch import probing
+
+    hardware = Hardware(num_cores=2)
+    key = key_of_machine(hardware, 2, os.environ)
+    points = tuple(
+        Point(num_bytes=n << 20, median_us=1000.0 * n, p90_us=0, repeats=5) for n in (1, 16)
+    )
+    series = Series(operation="all_reduce", dtype="fp32", backend="gloo", num_ranks=2,
+                    points=points)  # fmt: skip
+    found = Sweep(t=2.0, key=key, device_name="cpu", num_ranks=2, series=(series,))
+    looked = Machine(t=1.0, hardware=hardware, num_cores=2)
+    monkeypatch.setattr(measuring_worker, "check_machine", lambda root, **_: looked)
+    monkeypatch.setattr(probing, "measure_sweep", lambda hardware, n, say: say("16 MiB") or found)
+    assert "checked" in measuring_worker.measure_machine(runs_root)
+    assert '"line":"16 MiB"' in capfd.readouterr().out
+    view = doctor_worker.look(runs_root, None)
+    assert [picture.name for picture in view.pictures] == ["all-reduce"]
+    assert view.machine.looked
+
+
+def test_of_one_device_only_the_machine_is_looked_at(runs_root, monkeypatch):
+    looked = Machine(t=1.0, hardware=Hardware(num_cores=1))
+    monkeypatch.setattr(measuring_worker, "check_machine", lambda root, **_: looked)
+    assert "nothing to exchange" in measuring_worker.measure_machine(runs_root)
 
 
 def test_nothing_is_measured_beside_a_run(runs, runs_root, hardware, monkeypatch):

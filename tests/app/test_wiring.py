@@ -41,8 +41,9 @@ def test_every_event_is_named_and_private(site):
         "open_train", "plan", "data", "data_plan", "check_data", "stop_check", "poll_check",
         "try_uploads", "try_sample", "take", "preview", "start", "start_open", "start_baseline",
         "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "profile",
-        "open_compare",
-        "compare", "compare_address",
+        "open_compare", "compare", "compare_address", "open_doctor", "poll_doctor", "doctor_of",
+        "check_machine", "ask_to_measure", "measure_run", "not_now", "stop_measuring",
+        "take_traces",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 
@@ -51,7 +52,7 @@ def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
         if event.api_name in (
             "poll_run", "open_runs", "plan", "data", "data_plan", "poll_check", "switch_log",
-            "compare",
+            "compare", "poll_doctor", "open_doctor",
         ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None
@@ -89,12 +90,12 @@ def test_buttons_and_places_have_an_id(site):
 
 def test_the_token_is_on_every_page_that_changes_something(site, settings):
     tokens = [part for part in site.blocks.values() if part.elem_id == "token"]
-    assert {part.page for part in tokens} == {"", "runs", "compare"}
+    assert {part.page for part in tokens} == {"", "runs", "compare", "doctor"}
     assert {part.value for part in tokens} == {settings.token}
     for event in site.fns.values():
         if event.api_name in (
             "start", "start_baseline", "stop", "profile", "check_data", "stop_check", "try_uploads",
-            "try_sample", "take",
+            "try_sample", "take", "check_machine", "measure_run", "stop_measuring", "take_traces",
         ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)
 

@@ -47,7 +47,7 @@ class Site:
         environment = os.environ | {"XDG_DATA_HOME": str(self.root.parent / "home")}
         argv = [sys.executable, "-c", SERVE, str(self.root), str(self.port)]
         self.process = subprocess.Popen(argv, cwd=FOLDER, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while time.monotonic() < deadline:
             try:
                 httpx.get(self.url)

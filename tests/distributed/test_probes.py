@@ -95,12 +95,14 @@ def test_a_measurement_that_takes_too_long_leaves_nothing_behind(
     assert not run.path.exists()
 
 
-def test_ranks_end_when_whoever_asked_is_killed() -> None:
+def test_ranks_end_when_whoever_asked_is_killed(tmp_path: Path) -> None:
     script = (
         "from ringside.launch.probing import *; from ringside.hardware import read_hardware\n"
         "measure_sweep(read_hardware(), 2, seconds=60)"
     )
-    asker = subprocess.Popen([sys.executable, "-c", script])
+    # Nobody is left to take its folder away.
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    asker = subprocess.Popen([sys.executable, "-c", script], env=environment)
     try:
         assert wait_until(lambda: len(_ranks(asker.pid)) == 2, 60)
         family = identity.descendants(asker.pid)

@@ -23,12 +23,18 @@ def codes(diagnosis):
 def test_nothing_at_all_is_not_enough():
     diagnosis = diagnose(Case())
     assert diagnosis.verdict.confidence == "not enough data"
+    assert diagnosis.verdict.sentence.endswith("no trace was recorded.")
     assert diagnosis.others == ()
 
 
 def test_too_short_a_trace_is_not_enough():
     diagnosis = diagnose(Case(facts=facts(num_events=10, host_wait=0.9)))
     assert codes(diagnosis) == ["UNEXPLAINED-002"]
+
+
+def test_too_short_a_trace_does_not_hide_what_the_run_measured():
+    case = Case(record=record(data_ms=20.0), facts=facts(num_events=10))
+    assert diagnose(case).verdict.code == "DATA-010"
 
 
 def test_a_trace_without_a_cause_is_unexplained():
@@ -88,6 +94,14 @@ def test_a_shut_way_that_costs_nothing_is_a_note():
     sockets = next(one for one in diagnosis.others if one.code == "LINK-014")
     assert sockets.severity == "note"
     assert "at most 4.0%" in sockets.sentence
+
+
+def test_a_handicap_of_the_program_goes_before_compute_and_after_what_costs_more():
+    spec = request(settings={"sync_batchnorm": True})
+    busy = Case(record=record(spec), facts=facts(compute=0.9))
+    assert diagnose(busy).verdict.code == "BATCHNORM-010"
+    starved = Case(record=record(spec, data_ms=25.0), facts=facts(compute=0.4, data_idle=0.5))
+    assert diagnose(starved).verdict.cause == "data"
 
 
 def test_without_a_measured_cost_a_variable_is_the_verdict():

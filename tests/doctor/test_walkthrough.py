@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ringside.doctor import Case
+from ringside.doctor.figures import bucket_bytes
 from ringside.doctor.walkthrough import POINTS, walk
 from ringside.environment_lint import lint
+from ringside.events import DdpReported
 
 from tests.doctor.making import (  # isort: skip
     BUCKETS, baseline, facts, log, observed, record, request, series, sweep,
@@ -53,6 +55,15 @@ def test_bytes_on_the_wire_are_those_of_a_ring():
     assert point(WHOLE, "bytes").state == "ok"  # 32.8 ms can hide behind 36
     slower = replace(WHOLE, sweep=sweep(series(2.0)))
     assert point(slower, "bytes").state == "attention"
+
+
+def test_the_layout_that_ddp_settled_on_counts_and_a_hook_halves_it():
+    spec = request(precision="bf16", settings={"comm_hook": "bf16"})
+    half = record(spec, seen=observed(spec, reduced_bytes_per_step=47_000_000))
+    half.ddp = DdpReported(epoch=1, step=9, rebuilt_bucket_bytes=(64_000_000, 30_000_000))
+    case = Case(record=half, sweep=sweep(series(2.9)))
+    assert bucket_bytes(case) == (32_000_000, 15_000_000)
+    assert values(case, "bytes")["exchange of them alone"] == f"{2 * 0.02 + 47 / 2.9:.2f} ms"
 
 
 def test_fsdp_moves_half_as_much_again():

@@ -129,7 +129,10 @@ def test_a_sweep_of_too_few_or_too_many(num_ranks: int, sentence: str) -> None:
 
 
 def step(name: str, *step_ms: float, memory: int | None = None) -> Experiment:
-    arm = Arm(name=name, num_processes=2, step_ms=step_ms, data_ms=step_ms[0], memory_bytes=memory)
+    arm = Arm(
+        name=name, num_processes=2, step_ms=step_ms, data_ms=step_ms[0], memory_bytes=memory,
+        decoder="gpu",
+    )  # fmt: skip
     return Experiment(t=1.0, key="?", spec=SPEC, device_name="H200", arms=(arm,))
 
 
@@ -144,38 +147,57 @@ NAMES = (
 )  # fmt: skip
 
 
+ORDER = ("many", "one", *NAMES[2:])
+
+
 def test_an_experiment_goes_through_its_arms_and_back(launched: Callable[..., list[Any]]) -> None:
-    there = [step(name, 10.0 + i, memory=i) for i, name in enumerate(NAMES)]
-    back = [step(name, 20.0 + i, memory=9 - i) for i, name in enumerate(NAMES)]
+    there = [step(name, 10.0 + i, memory=i) for i, name in enumerate(ORDER)]
+    back = [step(name, 20.0 + i, memory=9 - i) for i, name in enumerate(ORDER)]
     calls = launched(*there, *reversed(back))
     found = measure_experiment(SPEC, MACHINE, seconds_per_arm=8.0)
     assert [arm.name for arm in found.arms] == list(NAMES)
-    assert [arm.step_ms for arm in found.arms] == [(10.0 + i, 20.0 + i) for i in range(5)]
-    assert [arm.data_ms for arm in found.arms] == [15.0 + i for i in range(5)]
-    assert [arm.memory_bytes for arm in found.arms] == [9, 8, 7, 6, 5]
+    by_name = {arm.name: arm for arm in found.arms}
+    arms = [by_name[name] for name in ORDER]
+    assert [arm.step_ms for arm in arms] == [(10.0 + i, 20.0 + i) for i in range(5)]
+    assert [arm.data_ms for arm in arms] == [15.0 + i for i in range(5)]
+    assert [arm.memory_bytes for arm in arms] == [9, 8, 7, 6, 5]
     assert (found.key, found.spec) == (key_of_spec(SPEC), SPEC)
     flags = [tuple(words[2:]) for _, _, words, _ in calls]
     without, synthetic = "--without-reduction", "--synthetic"
     there_flags = [(), (), (without,), (synthetic,), (synthetic, without)]
     assert flags == [*there_flags, *reversed(there_flags)]
     assert {words[1] for _, _, words, _ in calls} == {"4.0"}
-    assert [spec.num_processes for _, spec, *_ in calls] == [1, *[2] * 8, 1]
+    assert [spec.num_processes for _, spec, *_ in calls] == [2, 1, *[2] * 6, 1, 2]
     assert {spec.resume_from for _, spec, *_ in calls} == {None}
+    # `many` chose, and the others read as it did.
+    assert [spec.training.decoder for _, spec, *_ in calls] == ["auto", *["gpu"] * 9]
 
 
 def test_an_arm_that_fails_once_of_two_keeps_its_figures(
     launched: Callable[..., list[Any]],
 ) -> None:
-    there = [step(name, 10.0) for name in NAMES]
-    back = [LaunchError("The GPU ran out of memory."), *(step(name, 20.0) for name in NAMES[:4])]
+    there = [step(name, 10.0) for name in ORDER]
+    back = [LaunchError("The GPU ran out of memory."), *(step(name, 20.0) for name in ORDER[:4])]
     launched(*there, *back)
     found = measure_experiment(SPEC, MACHINE)
     assert found.arms[-1].step_ms == (10.0,)
     assert found.arms[-1].problem is None
 
 
+def test_an_arm_that_fails_is_not_tried_again(launched: Callable[..., list[Any]]) -> None:
+    refusal = LaunchError("FSDP2 has no such step.")
+    there = [step("many", 1.0), step("one", 1.0), refusal, step("many_synthetic", 1.0), refusal]
+    calls = launched(*there, *(step(name, 2.0) for name in ("many_synthetic", "one", "many")))
+    heard: list[str] = []
+    found = measure_experiment(SPEC, MACHINE, say=heard.append)
+    assert len(calls) == 8
+    assert heard.count(str(refusal)) == 2
+    assert [arm.problem for arm in found.arms] == [None, None, str(refusal), None, str(refusal)]
+    assert [len(arm.step_ms) for arm in found.arms] == [2, 2, 0, 2, 0]
+
+
 def test_an_experiment_without_any_arm_is_an_error(launched: Callable[..., list[Any]]) -> None:
-    calls = launched(*[LaunchError(f"{name} fails.") for name in NAMES])
+    calls = launched(*[LaunchError(f"{name} fails.") for name in ORDER])
     with pytest.raises(LaunchError, match=r"many fails\."):
         measure_experiment(SPEC, MACHINE)
     assert len(calls) == 5

@@ -1,6 +1,6 @@
 """Our sums beside HolisticTraceAnalysis itself, where a Python that has it is at hand.
 
-    RINGSIDE_HTA=/tmp/hta/bin/python python -m pytest tests/trace/test_hta.py
+RINGSIDE_HTA=/tmp/hta/bin/python python -m pytest tests/trace/test_hta.py
 """
 
 from __future__ import annotations

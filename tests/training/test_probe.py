@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import timm
 import torch
 from accelerate.state import AcceleratorState
 
@@ -147,6 +148,21 @@ def test_the_input_of_a_bench_never_ends(make: Callable[..., RunSpec]) -> None:
     assert bench.trainer.order.epoch == 3
 
 
+def test_weights_of_the_hub_are_not_asked_for(
+    make: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    create = timm.create_model
+
+    def watched(name: str, **arguments: object) -> object:
+        asked.append(arguments["pretrained"])
+        return create(name, **arguments)
+
+    monkeypatch.setattr(timm, "create_model", watched)
+    Bench(make(micro_batch=4, training={"pretrained": True}), synthetic=True)
+    assert asked == [False]
+
+
 def test_a_closed_bench_holds_no_memory(make: Callable[..., RunSpec]) -> None:
     bench = Bench(make(micro_batch=4), synthetic=True)
     bench.step()
@@ -183,6 +199,7 @@ def test_a_step_from_the_command_line(
     assert all(math.isfinite(ms) and ms > 0 for ms in arm.step_ms)
     assert arm.data_ms is not None
     assert (arm.data_ms > 1) == waits
+    assert arm.decoder == ("cpu" if waits else None)
     assert (found.key, found.spec) == (key_of_spec(spec), spec)
 
 

@@ -58,6 +58,7 @@ def measure_arm(
         data_ms=float(waits.max()),
         memory_bytes=_peak_bytes(bench),
         collectives_per_step=per_step,
+        decoder=bench.decoder,
     )
     device = engine.device
     del engine

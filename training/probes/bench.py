@@ -6,9 +6,10 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import torch
 
-from ringside.data import open_data
+from ringside.data import ImageData, open_data
 from ringside.spec import RunSpec
 from training.control import Control
 from training.engine import Engine
@@ -52,21 +53,28 @@ class Bench:
         self.control = Control(engine.rank, engine.world, spec.training.timeout_s)
         data = open_data(spec.data, skip=frozenset(spec.data.skip))
         self.num_classes = len(data.classes)
+        self.decoder: str | None = None
         order = TrainingOrder(spec, len(data.train), engine.rank)
         engine.loss = training_loss(data.task, spec.training, data.train.targets, engine.device)
-        model = engine.own_part(make_model(spec, self.num_classes))
+        # What the weights are has no say in how long a step takes.
+        fresh = msgspec.structs.replace(spec.training, pretrained=False)
+        model = make_model(msgspec.structs.replace(spec, training=fresh), self.num_classes)
+        model = engine.own_part(model)
         engine.prepare(model, make_optimizer(spec, model))
         check(spec, engine.observe())
-        batches: Any = (
-            SyntheticBatches(
-                spec.loader_batch, self.num_classes, spec.data.image_size, engine.device
-            )
-            if synthetic
-            else Feed(engine, data, self.control).training(Endless(order))
-        )
+        batches = self._batches(data, order, synthetic=synthetic)
         self.trainer = Trainer(engine, order, batches, self.control, Nowhere(), Nowhere())
         self.stream = iter(batches)
         engine.train_mode()
+
+    def _batches(self, data: ImageData, order: TrainingOrder, *, synthetic: bool) -> Any:
+        spec, engine = self.spec, self.engine
+        if synthetic:
+            size = spec.data.image_size
+            return SyntheticBatches(spec.loader_batch, self.num_classes, size, engine.device)
+        feed = Feed(engine, data, self.control)
+        self.decoder = feed.choice.decoder
+        return feed.training(Endless(order))
 
     def step(self) -> None:
         """One optimizer step; on a GPU it is issued and not waited for."""

@@ -22,21 +22,22 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     """Lay the page out and connect it; called inside the page's context."""
     token = draw_frame(settings, "train")
     block("lead", title(say("page.train"), say("train.lead")))
+    notice = block("notice")
     with gr.Row(elem_classes="rs-columns rs-top"):
         with gr.Column(scale=27, min_width=320, elem_classes="rs-stack"):
             data_fields, data_shown = draw_data()
             preset, about = draw_strategies(settings)
         with gr.Column(scale=20, min_width=320, elem_classes="rs-stack"):
             with gr.Column(elem_classes="rs-card", elem_id="run-card"):
-                run_fields = draw_run()
-                shown = _draw_plan()
+                run_fields, advanced = draw_run()
+                shown = _draw_plan() | {"advanced": advanced}
             shown |= _draw_baseline()
     shown |= _draw_preview()
     form = Form(preset=preset, request_id=hidden("request-id"), **data_fields, **run_fields)
     names = ("check_key", "check_seen", "checked")
     kept = {name: hidden(name.replace("_", "-")) for name in names}
     data = DataStep(timer=gr.Timer(POLL_S, active=False), token=token, **data_shown, **kept)
-    panels = Panels(data=data, about=about, token=token, go=hidden("go"), **shown)
+    panels = Panels(data=data, about=about, token=token, go=hidden("go"), notice=notice, **shown)
     _connect(page, form, panels, settings)
 
 
@@ -104,7 +105,10 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
         form.preset,
     ]  # fmt: skip
     data_shown = panels.data.shown(form)
-    opened = list(dict.fromkeys([*form.components().values(), *data_shown, *plan_shown]))
+    fields = form.components().values()
+    opened = list(
+        dict.fromkeys([*fields, panels.advanced, panels.notice, *data_shown, *plan_shown])
+    )
     page.load(handlers.open, None, opened, api_name="open_train", **QUICK)
     # The plan of other data is made when the data are known, not at every letter of their name.
     later = ("request_id", "source", "folder", "separator")

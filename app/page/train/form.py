@@ -160,8 +160,8 @@ def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:
         return preset, block("strategy-about")
 
 
-def draw_run() -> dict[str, Component]:
-    """The third choice, and what has a good default folded away."""
+def draw_run() -> tuple[dict[str, Component], gr.Accordion]:
+    """The third choice, and what has a good default folded away in the accordion."""
     block("run-heading", heading(say("train.run")))
     known = sorted(model_names() - set(SUGGESTED))
     model = field(
@@ -177,7 +177,7 @@ def draw_run() -> dict[str, Component]:
             "batch": _number("batch"),
             "processes": _number("processes"),
         }
-    with gr.Accordion(say("train.advanced"), open=False, elem_id="advanced"):
+    with gr.Accordion(say("train.advanced"), open=False, elem_id="advanced") as advanced:
         with gr.Row(elem_classes="rs-row"):
             numbers["image_size"] = _number("image_size")
             numbers["seed"] = _number("seed")
@@ -188,7 +188,8 @@ def draw_run() -> dict[str, Component]:
         overrides = field(
             gr.Textbox, "overrides", lines=2, placeholder="optimizer=sgd\nwarmup_epochs=1"
         )
-    return {"model": model, **numbers, "keep_global_batch": keep, "overrides": overrides}
+    fields = {"model": model, **numbers, "keep_global_batch": keep, "overrides": overrides}
+    return fields, advanced
 
 
 def _number(name: str, value: int | None = None) -> gr.Number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ class Panels:
     preset_file: gr.Code
     accelerate_file: gr.Code
     settings: gr.HTML
+    advanced: gr.Accordion
+    notice: gr.HTML
     token: gr.Textbox
     go: gr.Textbox
 
@@ -84,25 +87,30 @@ class Handlers:
 
         An address may fill the form, as the doctor's Apply does.
         """
-        given = self._given(request)
+        given, fault = self._given(request)
         values = self.form.defaults() | given
         cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
-        changes = {
+        changes: Changes = {
             self.form.request_id: _new_request_id(),
+            self.panels.notice: fault,
             **self.data.changes(values, ""),
             **self._plan_changes(values, empty=True),
             **self.form.filled(given),
         }
         estimates = self.estimates.of(values)
         preset = gr.HTML(value=values["preset"], cards=cards, estimates=estimates)
+        # What an address sets is not to be overlooked.
+        if given.get("overrides"):
+            changes[self.panels.advanced] = gr.Accordion(open=True)
         return {**changes, self.form.preset: preset}
 
-    def _given(self, request: gr.Request) -> dict[str, Any]:
+    def _given(self, request: gr.Request) -> tuple[dict[str, Any], str]:
+        """What the address fills in, or why it fills in nothing."""
         try:
-            return prefilled(request.query_params.multi_items(), self.settings.runs_root)
+            query = request.query_params.multi_items()
+            return prefilled(query, self.settings.runs_root), ""
         except RingsideError as error:
-            warn(error)
-            return {}
+            return {}, f'<p class="rs-bad" role="alert">{escape(str(error))}</p>'
 
     @quiet
     def show_plan(self, data: Changes) -> Changes:

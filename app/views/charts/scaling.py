@@ -69,11 +69,11 @@ def _draw(points: Sequence[ScalingPoint], width: int) -> Any:
     layers = [
         ideal.mark_line(color=palette.SOFT, strokeDash=[4, 3], strokeWidth=1.2).encode(x=x, y=y),
         alt.Chart(alt.InlineData(values=name))
-        .mark_text(align="right", dx=-14, dy=-4, color=palette.SOFT)
+        .mark_text(align="right", dx=-14, dy=-9, color=palette.SOFT)
         .encode(x=x, y=y, text="label:N"),
     ]
     for kind, colour in (("predicted", palette.OTHER), ("measured", palette.COMPUTE)):
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"n": p.num_devices, "gain": p.speedup, "label": figures.ratio(p.speedup)}
             for p in points if (p.run is None) == (kind == "predicted")
         ]  # fmt: skip
@@ -91,7 +91,7 @@ def _series(
     line = [{"n": 1, "gain": 1.0}, *rows]
     dots = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
     dash = [5, 4] if kind == "predicted" else [1, 0]
-    down = -12 if kind == "predicted" else 18
+    down = -12 if kind == "predicted" else 26
     return [
         alt.Chart(alt.InlineData(values=line))
         .mark_line(color=colour, strokeDash=dash, strokeWidth=2)
