@@ -38,12 +38,12 @@ def test_every_event_is_named_and_private(site):
     names = [event.api_name for event in site.fns.values()]
     assert len(set(names)) == len(names)
     assert set(names) == {
-        "open_train", "plan", "data", "data_plan", "check_data", "stop_check", "poll_check",
-        "try_uploads", "try_sample", "take", "preview", "start", "start_open", "start_baseline",
-        "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop", "profile",
-        "open_compare", "compare", "compare_address", "open_doctor", "poll_doctor", "doctor_of",
-        "check_machine", "ask_to_measure", "measure_run", "not_now", "stop_measuring",
-        "take_traces",
+        "open_train", "settle", "plan", "data", "data_plan", "check_data", "stop_check",
+        "poll_check", "try_uploads", "try_sample", "take", "preview", "start", "start_open",
+        "start_baseline", "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop",
+        "profile", "open_compare", "compare", "compare_address", "open_doctor", "poll_doctor",
+        "doctor_of", "check_machine", "ask_to_measure", "measure_run", "not_now",
+        "stop_measuring", "take_traces",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 
@@ -52,7 +52,7 @@ def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
         if event.api_name in (
             "poll_run", "open_runs", "plan", "data", "data_plan", "poll_check", "switch_log",
-            "compare", "poll_doctor", "open_doctor",
+            "compare", "poll_doctor", "open_doctor", "settle",
         ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None

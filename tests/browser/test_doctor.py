@@ -148,6 +148,10 @@ def test_apply_fills_the_form_and_starts_nothing(open_tab, site, starved):
     assert tab.locator("#field-model input").input_value() == "resnet10t"
     assert tab.locator("#field-overrides textarea").input_value() == "training.bucket_cap_mb=50"
     assert len(site.runs()) == 2
+    tab = open_tab("/?preset=ddp_bf16")  # the empty numbers stay empty
+    tab.wait_for_selector("#plan [role=status] >> text=bf16")
+    tab.wait_for_timeout(1000)
+    assert tab.locator("#start").is_enabled()
     tab = open_tab("/?preset=no-such-thing")
     tab.wait_for_selector("text=/no preset .no-such-thing/i")
 

@@ -109,7 +109,8 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
     opened = list(
         dict.fromkeys([*fields, panels.advanced, panels.notice, *data_shown, *plan_shown])
     )
-    page.load(handlers.open, None, opened, api_name="open_train", **QUICK)
+    filled = page.load(handlers.open, None, opened, api_name="open_train", **QUICK)
+    filled.then(handlers.settle, everything, plan_shown, api_name="settle", **QUICK)
     # The plan of other data is made when the data are known, not at every letter of their name.
     later = ("request_id", "source", "folder", "separator")
     others = [part.change for name, part in form.components().items() if name not in later]

@@ -113,6 +113,15 @@ class Handlers:
             return {}, f'<p class="rs-bad" role="alert">{escape(str(error))}</p>'
 
     @quiet
+    def settle(self, data: Changes, request: gr.Request) -> Changes:
+        """The plan of a form that an address filled, once the browser has all of its values.
+
+        The browser announces each value as it arrives, while empty numbers are still 0 (6.31).
+        """
+        given, _ = self._given(request)
+        return self._plan_changes(self.form.values(data)) if given else {}
+
+    @quiet
     def show_plan(self, data: Changes) -> Changes:
         """The plan in words, the defaults as placeholders, the state of the baseline."""
         return self._plan_changes(self.form.values(data))
