@@ -51,8 +51,8 @@ FLAGS = {
 LIST_KEYS = {"id", "state", "preset", "data", "started"}
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
-    "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure", "warnings",
-    "total_time_s", "exit",
+    "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure",
+    "warnings", "total_time_s", "exit",
 }  # fmt: skip
 PRESET_KEYS = {"name", "title", "devices", "origin"}
 
