@@ -86,13 +86,20 @@ def _fits(preset: str, spec: RunSpec) -> bool:
 
 
 def command_for(finding: Finding, spec: RunSpec | None) -> str | None:
-    """`ringside run PRESET …` for a shell; None when there is nothing to apply."""
-    if finding.preset is None:
+    """`ringside run PRESET …` for a shell; None when there is nothing to apply.
+
+    Where variables are the remedy it is the same request without them.
+    """
+    preset = finding.preset or (spec.preset if spec is not None and finding.unset else None)
+    if preset is None:
         return None
     settings = (by_hand(spec) if spec is not None else {}) | finding.overrides
     changes = [f"--set={name}={value}" for name, value in sorted(settings.items())]
     kept = _kept(spec) if spec is not None else []
-    return shlex.join(["ringside", "run", finding.preset, *kept, *changes])
+    without = [word for name in finding.unset for word in ("-u", name)]
+    return shlex.join(
+        [*(["env", *without] if without else []), "ringside", "run", preset, *kept, *changes]
+    )
 
 
 def by_hand(spec: RunSpec) -> dict[str, str]:

@@ -28,6 +28,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     bound of what removing the cause saves of the step; None: not known. `refutation`: the
     experiment that would show the finding to be wrong. `next_step`: what to do. `preset` and
     `overrides`: what the button Apply puts into the form; None: there is nothing to apply.
+    `unset`: variables of the environment that the same request should run without.
     """
 
     code: str
@@ -42,6 +43,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     next_step: str
     preset: str | None = None
     overrides: dict[str, str] = {}
+    unset: tuple[str, ...] = ()
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):

@@ -119,7 +119,8 @@ def end_of(path: Path, num_bytes: int = CONSOLE_BYTES) -> str:
 def foreign_variables(run: RunDir, record: RunRecord) -> dict[str, str]:
     """The variables of the run that Ringside did not set itself; those of the preset count.
 
-    Its own stand in the plan, or point into the run's folder (torch's flight recorder).
+    Its own stand in the plan, or point into the run's folder (torch's flight recorder),
+    which may have moved since.
     """
     spec, observed = record.spec, record.observed
     if spec is None or observed is None:
@@ -129,7 +130,7 @@ def foreign_variables(run: RunDir, record: RunRecord) -> dict[str, str]:
     return {
         name: value
         for name, value in observed.environment.items()
-        if name in spec.environment or not (added.get(name) == value or str(run.path) in value)
+        if name in spec.environment or not (added.get(name) == value or run.id in value)
     }
 
 
@@ -148,7 +149,9 @@ def _measured(root: Path, record: RunRecord, hardware: Hardware | None) -> dict[
     }
     if hardware is None or spec.num_processes < 2:
         return found
-    return {**found, "sweep": store.sweep(hardware, spec.num_processes, spec.environment)}
+    inherited = record.observed.environment if record.observed is not None else None
+    sweep = store.sweep(hardware, spec.num_processes, spec.environment, inherited=inherited)
+    return {**found, "sweep": sweep}
 
 
 def _same(one: Hardware, other: Hardware) -> bool:

@@ -18,11 +18,12 @@ SENTENCES = ("", "_refutation", "_next")
 @dataclass(frozen=True, kw_only=True)
 class Remedy:
     """What the button Apply fills in, and the most that it can save of the step, if that differs
-    from the share of the cause."""
+    from the share of the cause. `unset`: variables to run without."""
 
     preset: str | None = None
     overrides: dict[str, str] = field(default_factory=dict)
     gain_ratio: float | None = None
+    unset: tuple[str, ...] = ()
 
 
 def finding_of(
@@ -59,6 +60,7 @@ def finding_of(
         next_step=next_step,
         preset=remedy.preset,
         overrides=remedy.overrides,
+        unset=remedy.unset,
     )
 
 

@@ -9,7 +9,8 @@ from ringside.doctor.bands import severity_of
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Evidence, Finding, Severity
-from ringside.doctor.phrasing import file_of, key_of, seen
+from ringside.doctor.phrasing import Remedy, file_of, key_of, seen
+from ringside.doctor.variables import forced_ways
 from ringside.doctor.weighing import HANDICAPS
 from ringside.trace import Facts, RankFacts
 from ringside.trace import Finding as TraceFinding
@@ -34,7 +35,7 @@ def trace_findings(case: Case) -> Iterator[tuple[int, Finding]]:
 def as_finding(found: TraceFinding, case: Case) -> Finding:
     """A trace's finding with evidence, next step and remedy."""
     assert case.facts is not None
-    remedy = remedy_of(found.code, spec_of(case))
+    remedy = _remedy(found, case)
     return Finding(
         code=found.code,
         cause=found.cause,
@@ -45,9 +46,10 @@ def as_finding(found: TraceFinding, case: Case) -> Finding:
         gain_ratio=_gain(found),
         confidence=found.confidence,
         refutation=found.refutation,
-        next_step=_next_step(found, case),
+        next_step=_next_step(found, remedy),
         preset=remedy.preset,
         overrides=dict(remedy.overrides),
+        unset=remedy.unset,
     )
 
 
@@ -120,10 +122,17 @@ def _gain(found: TraceFinding) -> float | None:
     return None if found.cause in ("compute", "unused_parameters") else found.share_ratio
 
 
-def _next_step(found: TraceFinding, case: Case) -> str:
-    key = f"doctor.{key_of(found.code)}_next"
-    if found.code == "LINK-001" and case.variables:
-        forced = [one.name for one in case.variables if one.level == "handicap"]
+def _remedy(found: TraceFinding, case: Case) -> Remedy:
+    """A way that is shut by hand is opened before bytes are saved on the slower one."""
+    if found.code == "LINK-001":
+        forced = forced_ways(case)
         if forced:
-            return say("doctor.link_001_next_forced", names=", ".join(forced))
+            return Remedy(unset=forced)
+    return remedy_of(found.code, spec_of(case))
+
+
+def _next_step(found: TraceFinding, remedy: Remedy) -> str:
+    if remedy.unset:
+        return say("doctor.link_001_next_forced", names=", ".join(remedy.unset))
+    key = f"doctor.{key_of(found.code)}_next"
     return say(key) if key in catalogue() else found.refutation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringside.doctor.case import Case
 from ringside.doctor.findings import Finding, Severity
-from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.environment_lint import Finding as Variable
 from ringside.environment_lint import Level
 from ringside.trace.findings import Cause, Confidence
@@ -15,6 +15,15 @@ def variables_of(case: Case) -> tuple[Variable, ...]:
     if case.variables or case.record is not None or case.machine is None:
         return tuple(one for one in case.variables if one.name not in _unchosen(case))
     return case.machine.variables
+
+
+def forced_ways(case: Case) -> tuple[str, ...]:
+    """NCCL's variables that are set and shut a way or force one."""
+    return tuple(
+        one.name
+        for one in variables_of(case)
+        if one.level == "handicap" and one.name.startswith("NCCL_")
+    )
 
 
 def _unchosen(case: Case) -> frozenset[str]:
@@ -36,8 +45,12 @@ def found_at(
     confidence: Confidence,
     *,
     severity: Severity | None = None,
+    can_unset: bool = False,
 ) -> Finding | None:
-    """All variables of one level in one finding; of unknown ones those that look like a slip."""
+    """All variables of one level in one finding; of unknown ones those that look like a slip.
+
+    `can_unset`: what helps is to run without them.
+    """
     found = [
         one
         for one in variables_of(case)
@@ -50,6 +63,7 @@ def found_at(
         cause,
         confidence,
         severity=severity,
+        remedy=Remedy(unset=tuple(one.name for one in found) if can_unset else ()),
         evidence=tuple(
             seen(f"{one.name}={one.value}", one.why or one.about, "environment") for one in found
         ),

@@ -52,13 +52,16 @@ class Store:
         return self.folder / name
 
     def sweep(
-        self, hardware: Hardware, num_ranks: int, environment: Mapping[str, str] | None = None
-    ) -> Sweep | None:
+        self, hardware: Hardware, num_ranks: int, environment: Mapping[str, str] | None = None,
+        *, inherited: Mapping[str, str] | None = None,
+    ) -> Sweep | None:  # fmt: skip
         """The latest of these devices and this transport.
 
-        `environment` is what a preset adds to os.environ, such as {"NCCL_P2P_DISABLE": "1"}.
+        `environment` is what a preset adds to the inherited variables, such as
+        {"NCCL_P2P_DISABLE": "1"}; those are os.environ, or what a run's ranks really had.
         """
-        key = key_of_machine(hardware, num_ranks, os.environ | dict(environment or {}))
+        own = os.environ if inherited is None else inherited
+        key = key_of_machine(hardware, num_ranks, dict(own) | dict(environment or {}))
         return _latest(self._with_key(Sweep, key))
 
     def experiment(self, spec: RunSpec, device_name: str | None = None) -> Experiment | None:

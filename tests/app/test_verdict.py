@@ -23,7 +23,7 @@ BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 TOP_KEYS = {"id", "verdict", "others", "missing", "points"}
 FINDING_KEYS = {
     "code", "cause", "severity", "sentence", "evidence", "share_ratio", "gain_ratio",
-    "confidence", "refutation", "next_step", "preset", "overrides", "command",
+    "confidence", "refutation", "next_step", "preset", "overrides", "unset", "command",
 }  # fmt: skip
 POINT_KEYS = {"number", "name", "title", "claim", "truth", "figures", "state"}
 FIGURE_KEYS = {"label", "value", "source", "how"}

@@ -181,3 +181,19 @@ def test_a_folder_that_cannot_be_written_is_named(root: Path) -> None:
     with pytest.raises(RunDirError, match="measurements cannot be written"):
         Store(root).save(sweep("0123456789abcdef"))
     assert stat.S_ISREG((root / "measurements").stat().st_mode)
+
+
+def test_a_sweep_is_found_by_what_a_runs_ranks_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by the variables of whoever asks; the log's own do not count."""
+    over_sockets = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+    hardware, store = Hardware(num_cores=2), Store(tmp_path)
+    found = sweep(key_of_machine(hardware, 2, over_sockets))
+    store.save(found)
+    ranks = over_sockets | {"OMP_NUM_THREADS": "1", "NCCL_DEBUG": "INFO"}
+    assert store.sweep(hardware, 2, {}, inherited=ranks) == found
+    assert store.sweep(hardware, 2, {}, inherited={}) is None
+    for name, value in over_sockets.items():
+        monkeypatch.setenv(name, value)
+    assert store.sweep(hardware, 2, {}, inherited={}) is None

@@ -22,4 +22,4 @@ ORDER = 98
 
 
 def check(case: Case) -> Finding | None:
-    return found_at(case, "handicap", CODE, CAUSE, "medium")
+    return found_at(case, "handicap", CODE, CAUSE, "medium", can_unset=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from ringside.doctor.case import Case
 from ringside.doctor.figures import transfer_share
 from ringside.doctor.findings import Finding
-from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.nccl_log import crosses_hosts, ring_edges
-from ringside.nccl_log.causes import why_not_direct, why_not_shared_memory
+from ringside.nccl_log.causes import names_of, why_not_direct, why_not_shared_memory
 from ringside.trace.findings import Cause
 from ringside.words import say
 
@@ -44,6 +44,7 @@ def check(case: Case) -> Finding | None:
             seen("connections over the network", str(len(inside)), "nccl"),
             *(seen("set", name, "environment") for name in cause.variables),
         ),
+        remedy=Remedy(unset=tuple(names_of(cause.variables))),
         values={
             "name": inside[0].name,
             "why": cause.clause or say("doctor.log_is_silent"),

@@ -1,0 +1,87 @@
+"""Predictions against steps that were timed on two H200s over sockets (`benchmarks/estimate.py`).
+
+The folder holds what that visit measured, prediction inputs and steps in launches of their own.
+"""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.estimate import Inputs, estimate
+from ringside.measurements import Crowded, Description, Sweep
+from ringside.measurements.crowd import with_crowd
+from ringside.spec import RunSpec
+
+FOLDER = Path(__file__).parent / "two_h200_over_sockets"
+MEDIAN_BAR, WORST_BAR, MEMORY_BAR = 0.10, 0.20, 0.10
+GAP = 0.05
+
+
+class Timed(msgspec.Struct, frozen=True, kw_only=True):
+    """A set-up and the milliseconds of its five repeats."""
+
+    spec: RunSpec
+    step_ms: tuple[float, ...]
+    memory_bytes: int
+
+    @property
+    def median_ms(self) -> float:
+        return statistics.median(self.step_ms)
+
+
+def read(name: str, kind: Any) -> Any:
+    return msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=kind)
+
+
+@pytest.fixture(scope="module")
+def timed() -> list[Timed]:
+    return list(read("steps", list[Timed]))
+
+
+def inputs_for(spec: RunSpec) -> Inputs:
+    """One device's step, what two cost each other, and the link; nothing of the timed steps."""
+    description = read(f"description-{spec.micro_batch}", Description)
+    (beside,) = (
+        one for one in read("crowd", list[Timed]) if one.spec.micro_batch == spec.micro_batch
+    )
+    crowded = Crowded(
+        num_processes=2, batch=spec.micro_batch, step_us=tuple(1000 * ms for ms in beside.step_ms)
+    )
+    return Inputs(
+        description=with_crowd(description, crowded, description.t), sweep=read("sweep", Sweep)
+    )
+
+
+def test_a_step_is_predicted_from_one_device_and_the_link(timed):
+    """Within 10 % in the middle and 20 % at worst, over sockets, at 64 and 256 images."""
+    errors = [
+        abs(estimate(one.spec, inputs_for(one.spec)).step_ms / one.median_ms - 1) for one in timed
+    ]
+    assert len(errors) == 8
+    assert statistics.median(errors) < MEDIAN_BAR
+    assert max(errors) < WORST_BAR
+
+
+def test_the_fastest_preset_is_ranked_first_where_the_gap_is_real(timed):
+    for batch in (64, 256):
+        group = [one for one in timed if one.spec.micro_batch == batch]
+        rates = sorted(((one.spec.global_batch / one.median_ms, one) for one in group),
+                       key=lambda pair: pair[0], reverse=True)  # fmt: skip
+        predicted = max(
+            group, key=lambda one: estimate(one.spec, inputs_for(one.spec)).samples_per_s
+        )
+        if rates[0][0] / rates[1][0] - 1 > GAP:
+            assert predicted is rates[0][1]
+        else:
+            assert predicted.spec.global_batch / predicted.median_ms > rates[0][0] * (1 - GAP)
+
+
+def test_memory_is_predicted(timed):
+    for one in timed:
+        found = estimate(one.spec, inputs_for(one.spec))
+        assert found.memory_bytes == pytest.approx(one.memory_bytes, rel=MEMORY_BAR)
