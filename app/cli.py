@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from app import doctoring
-from app.entry import DEFAULT_LIMIT, drop_output
+from app import doctoring, shelving
+from app.entry import drop_output
 from ringside.errors import RingsideError
 
 # The class of every complaint about arguments; newer Typers carry a click of their own.
@@ -125,19 +125,6 @@ def watch(run_id: RunId = "last") -> None:
     raise typer.Exit(running.watch(run_id))
 
 
-@app.command("list")
-def list_(
-    as_json: Json = False,
-    limit: Annotated[
-        int, typer.Option(min=1, help="At most so many, newest first.")
-    ] = DEFAULT_LIMIT,
-) -> None:
-    """The runs, newest first."""
-    from app.commands import reading
-
-    reading.list_runs(as_json=as_json, limit=limit)
-
-
 @app.command()
 def show(
     run_id: RunId = "last",
@@ -170,12 +157,19 @@ def compare(
     run_ids: Annotated[
         list[str], typer.Argument(help="Two or more runs; the first is compared with.")
     ],
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Measure the others against this one [each its own]."),
+    ] = None,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="Also what every class gained or lost.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Speed-up, efficiency and scores of runs side by side."""
-    from app.commands import reading
+    from app.commands import comparing
 
-    reading.compare(run_ids, as_json=as_json)
+    comparing.run(run_ids, baseline=baseline, classes=classes, as_json=as_json)
 
 
 @app.command()
@@ -222,12 +216,17 @@ def trace(
         list[Path],
         typer.Argument(help="Traces of one run, one per rank, their folder, or a run."),
     ],
+    logs: Annotated[
+        list[Path] | None,
+        typer.Option("--nccl", metavar="LOG", help="What NCCL logged of it; may be repeated."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say what holds a run back, from traces of torch.profiler; exit code 1 for a bad file."""
     from app.commands import evidence, tracing
 
-    raise typer.Exit(tracing.trace(evidence.trace_paths(files), as_json=as_json))
+    traces, nccl_logs = evidence.trace_paths(files), evidence.nccl_paths(logs or ())
+    raise typer.Exit(tracing.trace(traces, logs=nccl_logs, as_json=as_json))
 
 
 @app.command()
@@ -246,6 +245,7 @@ def nccl(
 
 
 doctoring.register(app)
+shelving.register(app)
 
 
 @app.command()

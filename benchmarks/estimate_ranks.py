@@ -1,7 +1,6 @@
 """Times several set-ups in one launch; started by `benchmarks/estimate.py`, once on every rank.
 
-    accelerate launch --config_file FILE benchmarks/estimate_ranks.py SPECS.json OUT.json SECONDS \
-        [--without-reduction]
+    accelerate launch --config_file FILE benchmarks/estimate_ranks.py SPECS.json OUT.json SECONDS
 
 Set-ups of one kind, precision and batch are built side by side and timed in turns, so that drift
 shows as spread and not as a difference between them. No profiler runs here.
@@ -12,40 +11,20 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 import torch
 from accelerate.state import AcceleratorState
+from estimate_report import REPEATS, Timed
 
 from ringside.rundir import write_atomic
 from ringside.spec import RunSpec
 from training.probes.bench import Bench
-from training.probes.blocks import settle
+from training.probes.blocks import settle, timed_block
 
-ALONE = "--without-reduction"
-REPEATS = 5
 PACE_STEPS = 3
 MEMORY_STEPS = 3
-
-
-class Timed(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds a step of the slowest rank in each repeat, and the largest peak of a device."""
-
-    spec: RunSpec
-    step_ms: tuple[float, ...] = ()
-    memory_bytes: int | None = None
-    problem: str | None = None
-
-
-class Alone(Bench):
-    """DDP's step with `no_sync` around it: ranks go apart, which costs no time."""
-
-    def step(self) -> None:
-        """One optimizer step of this rank's own gradients."""
-        with self.engine.accelerator.no_sync(self.engine.model):
-            super().step()
 
 
 def main() -> int:
@@ -76,7 +55,7 @@ def time_group(specs: list[RunSpec], seconds: float) -> list[Timed]:
     for index, spec in enumerate(specs):
         before = allocated()
         try:
-            bench = (Alone if ALONE in sys.argv else Bench)(spec, synthetic=True)
+            bench = Bench(spec, synthetic=True)
             settle(bench)
             benches[index], memory[index] = bench, peak_of(bench, before)
         except Exception as error:
@@ -84,7 +63,7 @@ def time_group(specs: list[RunSpec], seconds: float) -> list[Timed]:
     counts = {index: num_steps(bench, seconds) for index, bench in benches.items()}
     times: dict[int, list[float]] = {index: [] for index in benches}
     for _, (index, bench) in itertools.product(range(REPEATS), benches.items()):
-        times[index].append(1000 * block(bench, counts[index]))
+        times[index].append(1000 * timed_block(bench, counts[index]).step_s)
     for bench in benches.values():
         bench.close()
     return [
@@ -125,21 +104,7 @@ def peak_of(bench: Bench, before: int) -> int | None:
 
 def num_steps(bench: Bench, seconds: float) -> int:
     """Equal on all ranks, because the pace is exchanged."""
-    return max(2, round(seconds / block(bench, PACE_STEPS)))
-
-
-def block(bench: Bench, steps: int) -> float:
-    """Seconds a step of the slowest rank, free running between two waits for the device."""
-    bench.engine.synchronize()
-    bench.control.gather([])
-    begin = time.perf_counter()
-    for _ in range(steps):
-        bench.step()
-    bench.engine.synchronize()
-    spent = time.perf_counter() - begin
-    bench.trainer.timer.drain(wait=True)
-    bench.trainer.watch.forget(steps)
-    return float(bench.control.gather([spent]).max()) / steps
+    return max(2, round(seconds / timed_block(bench, PACE_STEPS).step_s))
 
 
 if __name__ == "__main__":

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from ringside.estimate import Inputs, estimate
 from ringside.spec import RunSpec
 
-BARS = {"replay": 0.03, "one knob": 0.05, "one device": 0.10}
+REPEATS = 5
+
+
+class Bar(NamedTuple):
+    """What the median of absolute errors has to stay within, and the worst of them."""
+
+    median: float | None
+    worst: float | None
+
+    @property
+    def steady(self) -> float:
+        """The spread up to which a row counts: half of the narrowest bar."""
+        return min(bar for bar in self if bar is not None) / 2
+
+    def words(self) -> str:
+        """As the tables say it."""
+        parts = {"median": self.median, "worst": self.worst}
+        return ", ".join(f"{bar:.0%} {name}" for name, bar in parts.items() if bar is not None)
+
+
+BARS = {"replay": Bar(None, 0.03), "one knob": Bar(0.05, None), "one device": Bar(0.10, 0.20)}
+MEMORY_BAR = Bar(None, 0.10)
 GAP_RATIO = 0.05
+"""The fastest preset has to be ranked first where it leads by more than this."""
 
 
 class Timed(msgspec.Struct, frozen=True, kw_only=True):
-    """What `estimate_ranks.py` writes for each set-up."""
+    """Milliseconds a step of the slowest rank in each repeat, and the largest peak of a device."""
 
     spec: RunSpec
     step_ms: tuple[float, ...] = ()
@@ -37,6 +59,7 @@ class Row:
     spread_ratio: float
     predicted_ms: float
     exposed_ratio: float
+    gain_ratio: float
 
     @property
     def error_ratio(self) -> float:
@@ -46,7 +69,7 @@ class Row:
     @property
     def counts(self) -> bool:
         """Whether the repeats are steadier than half the bar."""
-        return self.spread_ratio < BARS[self.kind] / 2
+        return self.spread_ratio < BARS[self.kind].steady
 
 
 class Visit(Protocol):
@@ -62,52 +85,85 @@ class Visit(Protocol):
         """What the prediction of a set-up may know."""
 
 
-def print_report(head: str, bench: Visit) -> None:
-    """Every prediction, then what the bars say, the order of presets, and memory."""
+class Order(NamedTuple):
+    """Presets of one transport and batch by images a second.
+
+    `is_right`: whether the fastest is ranked first; None where its lead is too small to tell.
+    `pairs`: of those that are apart by more than GAP_RATIO, how many are in order, and all.
+    """
+
+    transport: str
+    batch: int
+    fastest: str
+    predicted: str
+    gap_ratio: float
+    is_right: bool | None
+    pairs: tuple[int, int]
+
+
+def spread_ratio(repeats: Sequence[float]) -> float:
+    """Half the range around the median, as a share of it."""
+    return (max(repeats) - min(repeats)) / 2 / statistics.median(repeats)
+
+
+def print_report(head: str, bench: Visit) -> bool:
+    """Every prediction, then what the bars say, the order of presets, and memory.
+
+    False where a bar is missed.
+    """
     print(f"{head}\n")
     rows = list(bench.rows())
     print("| transport | images | preset | kind | measured ms | spread | predicted ms | exposed "
-          "| error | counts |")  # fmt: skip
-    print("|---|---:|---|---|---:|---:|---:|---:|---:|---|")
+          "| link gain | error | counts |")  # fmt: skip
+    print("|---|---:|---|---|---:|---:|---:|---:|---:|---:|---|")
     for row in rows:
         print(
             f"| {row.transport} | {row.batch} | {row.preset} | {row.kind} | {row.measured_ms:.2f} "
             f"| {row.spread_ratio:.1%} | {row.predicted_ms:.2f} | {row.exposed_ratio:.0%} "
-            f"| {row.error_ratio:+.1%} | {'yes' if row.counts else 'too noisy'} |"
+            f"| {row.gain_ratio:.0%} | {row.error_ratio:+.1%} "
+            f"| {'yes' if row.counts else 'too noisy'} |"
         )
-    print_bars(rows)
-    print_order(rows, bench)
-    print_memory(bench)
+    verdicts = [print_bars(rows), print_order(rows, bench), print_memory(bench)]
     for transport, timed in bench.cases():
         if timed.problem:
             print(f"\n{transport} {timed.spec.preset}: not timed: {timed.problem}")
+    return all(verdicts)
 
 
-def print_bars(rows: list[Row]) -> None:
-    """Median and worst error of what counts, by kind."""
-    print("\n| kind | counted | median error | worst | bar |\n|---|---:|---:|---:|---:|")
+def verdict_of(errors: Sequence[float], bar: Bar) -> str:
+    """`met` or `missed` by the absolute errors of what counts; `nothing counted` without any."""
+    if not errors:
+        return "nothing counted"
+    is_near = bar.median is None or statistics.median(errors) <= bar.median
+    return "met" if is_near and (bar.worst is None or max(errors) <= bar.worst) else "missed"
+
+
+def print_bars(rows: list[Row]) -> bool:
+    """Median and worst error of what counts, by kind; whether no bar is missed."""
+    print("\n| kind | counted | median error | worst | bar | |\n|---|---:|---:|---:|---|---|")
+    verdicts = []
     for kind, bar in BARS.items():
         of_kind = [row for row in rows if row.kind == kind]
-        errors = sorted(abs(row.error_ratio) for row in of_kind if row.counts)
+        errors = [abs(row.error_ratio) for row in of_kind if row.counts]
         middle = f"{statistics.median(errors):.1%}" if errors else "–"
-        worst = f"{errors[-1]:.1%}" if errors else "–"
-        print(f"| {kind} | {len(errors)} of {len(of_kind)} | {middle} | {worst} | {bar:.0%} |")
+        worst = f"{max(errors):.1%}" if errors else "–"
+        verdicts.append(verdict_of(errors, bar))
+        print(
+            f"| {kind} | {len(errors)} of {len(of_kind)} | {middle} | {worst} | {bar.words()} "
+            f"| {verdicts[-1]} |"
+        )
+    return "missed" not in verdicts
 
 
-def print_order(rows: list[Row], bench: Visit) -> None:
-    """Whether the fastest is ranked first, and how many pairs with a gap are in order."""
+def orders(rows: list[Row], bench: Visit) -> Iterator[Order]:
+    """For each transport and batch with two presets or more, by one device's predictions."""
     images = {
         (transport, timed.spec.micro_batch, timed.spec.preset): timed.spec.global_batch
         for transport, timed in bench.cases()
     }
-    print("\n| transport | images | fastest measured | predicted | gap | pairs in order |")
-    print("|---|---:|---|---|---:|---:|")
-    groups = dict.fromkeys((row.transport, row.batch) for row in rows)
-    for where in groups:
-        here = [
-            row for row in rows
-            if (row.transport, row.batch) == where and row.kind == "one device"
-        ]  # fmt: skip
+    own = [row for row in rows if row.kind == "one device"]
+    for where in dict.fromkeys((row.transport, row.batch) for row in own):
+        here = [row for row in own if (row.transport, row.batch) == where]
         measured = {r.preset: images[(*where, r.preset)] / r.measured_ms for r in here}
         predicted = {r.preset: images[(*where, r.preset)] / r.predicted_ms for r in here}
         order = sorted(measured, key=lambda name: -measured[name])
@@ -121,25 +177,44 @@ def print_order(rows: list[Row], bench: Visit) -> None:
             if measured[fast] > (1 + GAP_RATIO) * measured[slow]
         ]
         first = max(predicted, key=lambda name: predicted[name])
-        verdict = "" if gap <= GAP_RATIO else " right" if first == order[0] else " WRONG"
+        is_right = first == order[0] if gap > GAP_RATIO else None
+        yield Order(*where, order[0], first, gap, is_right, (sum(pairs), len(pairs)))
+
+
+def print_order(rows: list[Row], bench: Visit) -> bool:
+    """Each order and their total; whether no leader by more than the gap is ranked lower."""
+    found = list(orders(rows, bench))
+    print("\n| transport | images | fastest measured | predicted | lead | pairs in order | |")
+    print("|---|---:|---|---|---:|---:|---|")
+    words = {True: "met", False: "missed", None: "nothing counted"}
+    for one in found:
         print(
-            f"| {where[0]} | {where[1]} | {order[0]} | {first}{verdict} | {gap:.1%} "
-            f"| {sum(pairs)} of {len(pairs)} |"
+            f"| {one.transport} | {one.batch} | {one.fastest} | {one.predicted} "
+            f"| {one.gap_ratio:.1%} | {one.pairs[0]} of {one.pairs[1]} | {words[one.is_right]} |"
         )
+    judged = [one.is_right for one in found if one.is_right is not None]
+    in_order, pairs = (sum(one.pairs[side] for one in found) for side in (0, 1))
+    print(
+        f"| all | | fastest first in {sum(judged)} of {len(judged)} | | | {in_order} of {pairs} "
+        f"| {words[all(judged) if judged else None]} |"
+    )
+    return all(judged)
 
 
-def print_memory(bench: Visit) -> None:
-    """Peaks of the allocator; none on a CPU."""
-    lines = []
+def print_memory(bench: Visit) -> bool:
+    """Peaks of the allocator, none on a CPU; whether none is missed."""
+    lines, errors = [], []
     for transport, timed in bench.cases():
         found = estimate(timed.spec, bench.inputs(transport, timed.spec)).memory_bytes
         if found is not None and timed.memory_bytes:
             error = found / timed.memory_bytes - 1
+            errors.append(abs(error))
             lines.append(
                 f"| {transport} | {timed.spec.micro_batch} | {timed.spec.preset} "
                 f"| {timed.memory_bytes / 2**30:.2f} | {found / 2**30:.2f} | {error:+.1%} |"
             )
-    if lines:
-        print("\n| transport | images | preset | measured GiB | predicted GiB | error |")
-        print("|---|---:|---|---:|---:|---:|")
-        print("\n".join(lines))
+    verdict = verdict_of(errors, MEMORY_BAR)
+    print("\n| transport | images | preset | measured GiB | predicted GiB | error |")
+    print("|---|---:|---|---:|---:|---:|")
+    print("\n".join([*lines, f"| all | | | | {MEMORY_BAR.words()} | {verdict} |"]))
+    return verdict != "missed"

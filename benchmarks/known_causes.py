@@ -4,8 +4,10 @@
 
 LAB holds one folder per transport with traces of both ranks (NAME.rankR.json.gz), NCCL's logs
 (nccl.rankR.log.gz) and a sweep of the all-reduce (sweep.json); its README says how each run was
-made. The doctor gets these files and no name. The wanted verdicts below come from that README, and
-from each transport: over NVLink and host memory the exchange is short, over sockets it is not.
+made. The doctor gets these files and no name, as from `ringside trace FILE… --nccl LOG…`, and the
+sweep; a run whose files are not there counts as wrong. The wanted verdicts below come from that
+README, and from each transport: over NVLink and host memory the exchange is short, over sockets it
+is not.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ringside.doctor import Case, Diagnosis, case_of_files, diagnose
@@ -46,7 +48,6 @@ class Known:
 LAB = {
     "one/ddp": Known(cause="launch", not_=("link", "late_rank"), sent=None),
     "one/ddp_bs256": Known(cause="compute", not_=("link", "late_rank", "launch"), sent=None),
-    "one/fp32": Known(cause="compute", sent=None),
     "nvlink/ddp": Known(cause="launch", not_=("link",)),
     "nvlink/ddp_bs256": Known(cause="compute", not_=("link",)),
     "nvlink/hook_bf16": Known(cause="launch", not_=("link",), sent=HALF),
@@ -54,8 +55,8 @@ LAB = {
     "nvlink/item": Known(cause="host_sync", not_=("link",)),
     "nvlink/data_starved": Known(cause="data", not_=("link", "late_rank")),
     "nvlink/unbucketed": Known(cause="unbucketed"),
-    "shm/ddp": Known(cause="launch", also=("environment",)),
-    "shm/fp32": Known(cause="launch", also=("environment",)),
+    "shm/ddp": Known(cause="launch", also=("environment",), not_=("link",)),
+    "shm/fp32": Known(cause="launch", also=("environment",), not_=("link",)),
     "socket/ddp": Known(cause="link", also=("environment",)),
     "socket/fp32": Known(cause="link", also=("environment",)),
     "socket/hook_bf16": Known(cause="link", also=("environment",), sent=HALF),
@@ -75,6 +76,9 @@ PUBLIC = {
 }
 
 
+ABSENT = "its files are not there"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One line of the table; `wrong` says what is, empty where nothing is."""
@@ -82,8 +86,8 @@ class Row:
     place: str
     name: str
     known: Known | None
-    case: Case
-    diagnosis: Diagnosis
+    case: Case = field(default_factory=Case)
+    diagnosis: Diagnosis = field(default_factory=lambda: diagnose(Case()))
     wrong: str
 
 
@@ -93,12 +97,13 @@ def main() -> int:
     parser.add_argument("lab", nargs="?", type=Path, default=Path("../shared/lab/h200x2"))
     parser.add_argument("--traces", type=Path, help="the folder of other people's traces")
     given = parser.parse_args()
+    for folder in filter(None, (given.lab, given.traces)):
+        if not folder.is_dir():
+            print(f"There is no folder {folder}.", file=sys.stderr)
+            return 2
     rows = list(lab_rows(given.lab))
     if given.traces is not None:
         rows += public_rows(given.traces)
-    if not rows:
-        print(f"There is no known run below {given.lab}.", file=sys.stderr)
-        return 2
     print_table(rows)
     wrong = [row for row in rows if row.wrong]
     print(f"\n{len(rows) - len(wrong)} of {len(rows)} right")
@@ -106,17 +111,22 @@ def main() -> int:
 
 
 def lab_rows(lab: Path) -> Iterator[Row]:
-    """Every run of the lab that has a trace; one without a wanted verdict is wrong."""
+    """Every run of the lab; wrong is one without a wanted verdict, and one without its files."""
+    absent = dict(LAB)
     for folder in sorted(path for path in lab.iterdir() if path.is_dir()):
         for name in sorted({path.name.split(".")[0] for path in folder.glob("*.rank*.json.gz")}):
             case = lab_case(folder, name)
             diagnosis = diagnose(case)
             known = LAB.get(f"{folder.name}/{name}")
+            absent.pop(f"{folder.name}/{name}", None)
             wrong = judged(case, diagnosis, known) if known else "nobody said what is right"
             yield Row(
                 place=folder.name, name=name, known=known, case=case, diagnosis=diagnosis,
                 wrong=wrong,
             )  # fmt: skip
+    for path, known in absent.items():
+        place, _, name = path.partition("/")
+        yield Row(place=place, name=name, known=known, wrong=ABSENT)
 
 
 def lab_case(folder: Path, name: str) -> Case:
@@ -151,12 +161,12 @@ def sweep_of(path: Path, transport: str | None) -> Sweep:
 def public_rows(folder: Path) -> Iterator[Row]:
     """Other people's traces, one file each."""
     for name, cause in PUBLIC.items():
-        path = folder / f"{name}.json.gz"
+        path, known = folder / f"{name}.json.gz", Known(cause=cause, sent=None)
         if not path.exists():
+            yield Row(place="public", name=name, known=known, wrong=ABSENT)
             continue
         case = case_of_files([path])
         diagnosis = diagnose(case)
-        known = Known(cause=cause, sent=None)
         wrong = judged(case, diagnosis, known)
         yield Row(
             place="public", name=name, known=known, case=case, diagnosis=diagnosis, wrong=wrong

@@ -98,6 +98,18 @@ def run_processes(run_id: str) -> set[ProcessIdentity]:
     return {i for i in _identities(others) if _carries_token(i.pid, run_id) and is_alive(i)}
 
 
+def marked_processes() -> dict[str, set[ProcessIdentity]]:
+    """All processes of this user that carry the token of any run, by run, without the caller."""
+    import psutil
+
+    found: dict[str, set[ProcessIdentity]] = {}
+    for process in _identities(pid for pid in psutil.pids() if pid != os.getpid()):
+        run_id = _token_of(process.pid)
+        if run_id and is_alive(process):
+            found.setdefault(run_id, set()).add(process)
+    return found
+
+
 def boot_id() -> str:
     """Changes with every start of the machine."""
     try:
@@ -109,13 +121,19 @@ def boot_id() -> str:
 
 
 def _carries_token(pid: int, run_id: str) -> bool:
+    return _token_of(pid) == run_id
+
+
+def _token_of(pid: int) -> str | None:
+    """The run whose token a process of this user carries; None for every other process."""
     import psutil
 
     try:
         process = psutil.Process(pid)
-        return process.uids().real == os.getuid() and process.environ().get(RUN_TOKEN) == run_id
+        mine = process.uids().real == os.getuid()
+        return process.environ().get(RUN_TOKEN) if mine else None
     except (psutil.Error, OSError):
-        return False
+        return None
 
 
 def _identities(pids: Iterable[int]) -> set[ProcessIdentity]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ringside.rundir import RunDir, write_atomic
-from ringside.scores import Interval, Metric, Task, paired_bootstrap
+from ringside.scores import Differences, Task, paired_differences
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,23 +82,17 @@ def _untrained(kept: Predictions) -> list[int]:
     return [i for i, count in enumerate(kept.num_trained or ()) if not count]
 
 
-def score_differences(
-    first: Predictions | None, second: Predictions | None
-) -> dict[str, Interval | None]:
-    """The 95 % interval of `second` minus `first` by metric; empty unless the samples are equal."""
+def score_differences(first: Predictions | None, second: Predictions | None) -> Differences | None:
+    """The 95 % intervals of `second` minus `first`; None unless the samples are equal."""
     import numpy as np
 
     if first is None or second is None or first.task != second.task:
-        return {}
+        return None
     if not np.array_equal(first.targets, second.targets):
-        return {}
+        return None
     if _untrained(first) != _untrained(second):  # their means are over other classes
-        return {}
-    metrics: tuple[Metric, ...] = ("auc_macro", "f1_macro")
-    return {
-        metric: paired_bootstrap(
-            first.probabilities, second.probabilities, first.targets,
-            metric=metric, task=first.task, num_trained=first.num_trained,
-        )
-        for metric in metrics
-    }  # fmt: skip
+        return None
+    return paired_differences(
+        first.probabilities, second.probabilities, first.targets,
+        task=first.task, num_trained=first.num_trained,
+    )  # fmt: skip

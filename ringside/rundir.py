@@ -89,6 +89,7 @@ class RunDir:
     nccl = property(lambda self: self.path / "nccl")
     trace = property(lambda self: self.path / "trace")
     requests = property(lambda self: self.path / "requests")
+    notes = property(lambda self: self.path / "notes.json")
     checkpoints = property(lambda self: self.path / "checkpoints")
 
     def read(self, path: Path, kind: type[T]) -> T | None:

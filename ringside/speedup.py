@@ -9,6 +9,8 @@ Warm-up (the first epoch) is left out of both. Without such a baseline there is 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +18,7 @@ import msgspec
 
 from ringside.errors import RunDirError
 from ringside.run import RunRecord, fold_run
-from ringside.rundir import list_run_dirs
+from ringside.rundir import RunDir, list_run_dirs
 from ringside.spec import AccelerateSettings, RunSpec, TrainingSettings
 from ringside.words import say
 
@@ -116,8 +118,11 @@ def speed_differences(a: RunSpec, b: RunSpec) -> list[str]:
 
 def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
     """Whether a `single` spec is a baseline of `spec`, and in which sense."""
+    # The cheap questions first: a list asks for every pair of runs.
+    if baseline.preset != BASELINE or baseline.model != spec.model:
+        return None
     wanted = baseline_of(spec)
-    if baseline.preset != BASELINE or differences(wanted, baseline):
+    if differences(wanted, baseline):
         return None
     if speed_differences(wanted, baseline):
         return None
@@ -130,24 +135,40 @@ def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
 
 def find_baseline(root: Path, record: RunRecord) -> RunRecord | None:
     """The newest measured baseline of a run below `root`; weak scaling goes before strong."""
+    specs = ((run.read(run.spec, RunSpec), run) for run in list_run_dirs(root))
+    found = ((spec, functools.partial(_fold, run)) for spec, run in specs if spec is not None)
+    return choose_baseline(record, found)
+
+
+def choose_baseline(
+    record: RunRecord, candidates: Iterable[tuple[RunSpec, Callable[[], RunRecord | None]]]
+) -> RunRecord | None:
+    """The first measured baseline of a run; weak scaling goes before strong.
+
+    A candidate is its spec and what reads its record, which is only called where the spec fits.
+    """
     if record.spec is None or record.spec.preset == BASELINE:
         return None
     found: dict[Scaling, RunRecord] = {}
-    for run in list_run_dirs(root):
-        spec = run.read(run.spec, RunSpec)
-        scaling = scaling_of(record.spec, spec) if spec is not None else None
+    for spec, read in candidates:
+        scaling = scaling_of(record.spec, spec)
         if scaling is None or scaling in found:
             continue
-        try:
-            candidate = fold_run(run)
-        except RunDirError:
-            continue  # written by a newer Ringside
-        apart = unlike(record, candidate) or _other_decoder(record, candidate)
-        if candidate.steady_samples_per_s is not None and not apart:
+        candidate = read()
+        if candidate is None or candidate.steady_samples_per_s is None:
+            continue
+        if not (unlike(record, candidate) or _other_decoder(record, candidate)):
             found[scaling] = candidate
             if scaling == "weak":
                 break
     return found.get("weak") or found.get("strong")
+
+
+def _fold(run: RunDir) -> RunRecord | None:
+    try:
+        return fold_run(run)
+    except RunDirError:
+        return None  # written by a newer Ringside
 
 
 def speedup(record: RunRecord, baseline: RunRecord | None) -> SpeedUp:

@@ -113,6 +113,7 @@ def write_run(root: Path) -> Callable[..., RunDir]:
                     "num_processes": spec.num_processes, "strategy": spec.strategy,
                     "mixed_precision": spec.accelerate.mixed_precision, "backend": "gloo",
                     "device": spec.device, "device_name": device_name, "num_parameters": 10,
+                    "channels_last": spec.channels_last, "threads": spec.threads_per_device,
                 },
             }
         ]  # fmt: skip

@@ -17,6 +17,7 @@ from ringside.launch.plan import LaunchPlan
 from ringside.presets import BUILT_IN, Library
 from ringside.records import ExitRecord, Failure, Owner, RankError, Standing
 from ringside.rundir import RunDir
+from ringside.shelf.notes import Notes
 from ringside.spec import (
     AccelerateSettings,
     DataSpec,
@@ -52,6 +53,7 @@ SECTION_OF: dict[type[msgspec.Struct], str] = {
     ExitRecord: "The end",
     Failure: "The end",
     Standing: "The end",
+    Notes: "Notes",
     **{kind: f"`{kind.__struct_config__.tag}`" for kind in KINDS},
 }
 

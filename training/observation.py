@@ -14,6 +14,8 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
+from ringside.agreement import asked_and_got
+from ringside.environment_lint import table
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
 from training import fsdp, nccl_log
@@ -29,43 +31,7 @@ RECORDED_EXACT = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "WORLD_SIZE", "LO
 
 def check(requested: RunSpec, observed: Observed) -> None:
     """Requested and observed must be equal: SetupError names the first field that differs."""
-    pairs: dict[str, tuple[object, object]] = {
-        "num_processes": (requested.num_processes, observed.num_processes),
-        "num_devices": (requested.num_devices, observed.num_devices),
-        "strategy": (requested.strategy, observed.strategy),
-        "mixed_precision": (requested.accelerate.mixed_precision, observed.mixed_precision),
-        "device": (requested.device, observed.device),
-        "comm_hook": (requested.training.comm_hook, observed.comm_hook),
-        "gradient_as_bucket_view": (
-            requested.training.gradient_as_bucket_view,
-            observed.gradient_as_bucket_view,
-        ),
-        "static_graph": (requested.training.static_graph, observed.static_graph),
-        "find_unused_parameters": (
-            requested.training.find_unused_parameters,
-            observed.find_unused_parameters,
-        ),
-        "channels_last": (requested.channels_last, observed.channels_last),
-        "compile": (requested.training.compile, observed.compiled),
-        "freeze": (requested.training.freeze, observed.freeze),
-        "sync_batchnorm": (requested.training.sync_batchnorm, observed.sync_batchnorm),
-        "ema_decay": (requested.training.ema_decay, observed.ema_decay),
-    }
-    if requested.strategy == "fsdp":
-        pairs["reduce_dtype"] = (requested.training.reduce_dtype, observed.reduce_dtype)
-    if requested.strategy == "model_parallel":
-        pairs["pipeline_micro_batches"] = (
-            requested.training.pipeline_micro_batches,
-            observed.pipeline_micro_batches,
-        )
-        pairs["number of stages"] = (requested.num_processes, len(observed.stage_parameters))
-        pairs["parameters of all stages"] = (
-            observed.num_parameters,
-            sum(observed.stage_parameters),
-        )
-    if requested.device == "cpu":
-        pairs["threads"] = (requested.threads_per_device, observed.threads)
-    for name, (asked, got) in pairs.items():
+    for name, (asked, got) in asked_and_got(requested, observed).items():
         if asked != got:
             raise SetupError(
                 f"The set-up that came is not the one asked for: {name} should be {asked} "
@@ -74,12 +40,17 @@ def check(requested: RunSpec, observed: Observed) -> None:
 
 
 def recorded_environment() -> dict[str, str]:
-    """The variables that shape a distributed run, by allow-list, as this rank got them."""
+    """The variables that shape a distributed run, by allow-list, as this rank got them.
+
+    So are all that the table of variables knows, such as CUDA_LAUNCH_BLOCKING; none of them holds
+    a secret, and what does not stand there is not looked at.
+    """
     own = nccl_log.ours()
     return {
         name: value
         for name, value in sorted(os.environ.items())
-        if (name.startswith(RECORDED_ENVIRONMENT) or name in RECORDED_EXACT) and name not in own
+        if name not in own
+        and (name.startswith(RECORDED_ENVIRONMENT) or name in RECORDED_EXACT or name in table())
     }
 
 

@@ -180,8 +180,6 @@ def main(argv: list[str] | None = None) -> int:
         print_error(rank, error)
         write_error(RunDir(options.out.parent), rank, error)
         return 2 if isinstance(error, RingsideError) else 1
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
     return 0
 
 
@@ -200,6 +198,7 @@ def _end_with(owner: ProcessIdentity) -> None:
 
 
 if __name__ == "__main__":
-    from training.train import end_process
+    from training.train import end_at_once
 
-    end_process(main())
+    # All is written. A clean end may wait for NCCL's threads for minutes, or for ever.
+    end_at_once(main())

@@ -1,7 +1,8 @@
 """When steps are profiled: on request in the middle of training, or after the last epoch.
 
 Steps that are recorded in training are training steps like any other, off the clock. Those after
-the last epoch use the live model with a learning rate of 0, and nothing is saved any more.
+the last epoch use the live model with a learning rate of 0, and nothing is saved any more. They are
+numbered on from the last one, for local SGD averages by number; afterwards all is as it was.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import time
 from typing import Any
 
 from ringside.events import Profiled, Warned
+from training.buffered import buffered
 from training.recorder import UNRECORDED, Recorder
 
 SETTLE_S = 20.0
 """At most so long the loader's full buffers are used up before steps after training count."""
+
+SETTLING_STEPS = 2
 
 
 class Profiling:
@@ -67,37 +71,56 @@ class Profiling:
             self._end()
 
     def after_training(self, num_steps: int) -> None:
-        """Record steps that train nothing; a stop that is asked for meanwhile is obeyed."""
+        """Record steps that train nothing, unless a stop is asked for before they begin.
+
+        While they are recorded nobody is listened to: an exchange would stand in the trace.
+        """
         trainer, num_steps = self.trainer, max(num_steps, self.asked)
         if num_steps == 0 or self.control.take("stop"):
             return
+        step = trainer.step
+        try:
+            is_recorded = self._record_after(num_steps)
+        finally:
+            trainer.step = step
+        if is_recorded:
+            self._write(after_training=True)
+
+    def _record_after(self, num_steps: int) -> bool:
+        """False for a stop before the first of them."""
+        trainer = self.trainer
         stream = itertools.chain.from_iterable(iter(trainer.batches) for _ in itertools.count())
         trainer.order.first_step = 0
         trainer.engine.train_mode()
         for group in trainer.engine.optimizer.param_groups:
             group["lr"] = 0.0
         if not self._settle(stream):
-            return
-        self.recorder.begin(num_steps)
+            return False
+        self._start(num_steps)
         while self.recorder.is_recording:
-            trainer.optimizer_step(stream)
+            self._step_beside(stream)
             self.recorder.step()
         trainer.timer.drain(wait=True)
-        self._write(after_training=True)
+        return True
+
+    def _step_beside(self, stream: Any) -> None:
+        """A step with a number of its own."""
+        self.trainer.optimizer_step(stream)
+        self.trainer.step += 1
 
     def _settle(self, stream: Any) -> bool:
-        """Steps until the batches that a new loader made ahead are used up; False for a stop.
+        """Use up the batches that a new loader made ahead, then a step or two; False for a stop.
 
         Steps on full buffers would hide that a loader is too slow.
         """
-        trainer = self.trainer
-        loader = getattr(trainer.batches, "loader", None)
-        ahead = loader.num_workers * (loader.prefetch_factor or 0) if loader is not None else 0
-        k = trainer.spec.training.accumulation_steps
-        num = 2 + int(self.control.gather([ahead])[:, 0].max()) // k
+        ahead = buffered(self.trainer.batches).num_batches
+        num_ready = int(self.control.gather([ahead])[:, 0].max())
         begin = time.perf_counter()
-        for _ in range(num):
-            trainer.optimizer_step(stream)
+        for number in range(num_ready + SETTLING_STEPS):
+            if number < num_ready:
+                next(stream)
+            else:
+                self._step_beside(stream)
             spent = self.control.exchange([time.perf_counter() - begin])[:, 0].max()
             if self.control.take("stop"):
                 return False
@@ -110,7 +133,11 @@ class Profiling:
         trainer.engine.synchronize()
         trainer.windows.close(trainer.epoch, trainer.step, trainer.learning_rate, wait=True)
         self._began = time.perf_counter()
-        self.recorder.begin(num_steps)
+        self._start(num_steps)
+
+    def _start(self, num_steps: int) -> None:
+        run = self.control.run
+        self.recorder.begin(num_steps, run.trace if run is not None else None)
 
     def _end(self) -> None:
         trainer = self.trainer

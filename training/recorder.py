@@ -45,13 +45,24 @@ class Recorder:
         self._part: Any = None
 
     @property
+    def file(self) -> str:
+        """The name of this rank's trace."""
+        return f"rank{self.control.rank}.json.gz"
+
+    @property
     def is_recording(self) -> bool:
         """Whether `step` is still to be called."""
         return self._course is not None
 
-    def begin(self, num_steps: int) -> None:
-        """Record `num_steps` steps after the next `UNRECORDED`, or fewer where they are large."""
+    def begin(self, num_steps: int, folder: Path | None = None) -> None:
+        """Record `num_steps` steps after the next `UNRECORDED`, or fewer where they are large.
+
+        This rank's trace of an earlier profile goes from `folder` at once: should this one fail on
+        some rank, no two profiles are read as one.
+        """
         self.problem, self.num_steps = None, 0
+        if folder is not None:
+            self._guarded(lambda: (folder / self.file).unlink(missing_ok=True))
         self._course = self._record(num_steps)
         next(self._course)
 
@@ -71,10 +82,9 @@ class Recorder:
 
     def write(self, folder: Path) -> tuple[str, ...]:
         """Write the traces; the names of those that are complete, on all ranks. A collective."""
-        name = f"rank{self.control.rank}.json.gz"
         traced, self._profile = self._profile, None
         if traced is not None:
-            self._guarded(lambda: write_trace(traced, folder / name))
+            self._guarded(lambda: write_trace(traced, folder / self.file))
         done = self.control.gather([traced is not None and self.problem is None])[:, 0]
         return tuple(f"rank{rank}.json.gz" for rank, is_done in enumerate(done) if is_done)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from training.ddp_report import ddp_report
 from training.engine import Engine
 from training.epochs import Epochs
 from training.evaluation import Evaluator
+from training.failure import describe
 from training.input import Feed
 from training.loop import Trainer
 from training.losses import training_loss
@@ -47,13 +49,17 @@ class LineLog:
 
 
 class Session:
-    """Holds the parts of a run together; `run()` is the story from top to bottom."""
+    """Holds the parts of a run together; `run()` is the story from top to bottom.
+
+    `has_left`: this rank left the others in a profile, and its process has to end at once.
+    """
 
     def __init__(self, engine: Engine, run: RunDir, control: Control) -> None:
         self.engine, self.run_dir, self.control = engine, run, control
         self.spec = engine.spec
         self.writer = make_writer(run, self.spec, engine.rank)
         self.begin = time.perf_counter()
+        self.has_left = False
         self._reported_step = 0
 
     def run(self) -> FinalState:
@@ -76,10 +82,11 @@ class Session:
         reason = Epochs(self, trainer, evaluator, saver).run(start)
         total = time.perf_counter() - self.begin
         self.report_ddp(trainer)
-        if reason == "completed":
-            self._profile(trainer)
+        # First: whatever a profile comes to, the run is over and on disk.
         self.writer.write(RunFinished(reason=reason, total_time_s=total))
         self.say(f"{reason} after {total:.1f} s")
+        if reason == "completed":
+            self._profile(trainer)
         return reason
 
     def _build(self, data: ImageData) -> tuple[Trainer, Evaluator]:
@@ -185,7 +192,21 @@ class Session:
         num_steps = max(self.spec.profile_steps, trainer.profiling.asked)
         if num_steps:
             self.phase("profile", trainer.epoch)
-            trainer.profiling.after_training(num_steps)
+            try:
+                trainer.profiling.after_training(num_steps)
+            except Exception as error:
+                self._leave_profile(error)
+
+    def _leave_profile(self, error: Exception) -> None:
+        """What ends a profile, such as too little memory, does not end a finished run in failure.
+
+        The others may wait for this rank in a collective, which only its end makes them leave.
+        """
+        why = describe(error).rstrip(".")
+        message = f"No steps were recorded after training ({why}); the run is finished and saved."
+        self.writer.write(Warned(code="profile", message=message))
+        print(f"[rank {self.engine.rank}] {message}", file=sys.stderr, flush=True)
+        self.has_left = self.control.world > 1
 
     def phase(self, phase: str, epoch: int | None = None) -> None:
         """A phase begins, for readers of marks and of events."""

@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import sys
 from contextlib import suppress
+from typing import NoReturn
 
 if not __package__:
     sys.exit(
@@ -30,6 +31,7 @@ from training.session import Session
 from training.watchdog import Watchdog
 
 INTERRUPTED = 130
+LEFT = 1  # not 0, with which the launcher would wait for the other ranks
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,7 +51,8 @@ def main(argv: list[str] | None = None) -> int:
             run, engine.spec = plain.run, plain.spec
             nccl_log.log_into(engine.spec, run)
         watchdog = _follow(control, run, plain, spec.training.timeout_s)
-        reason = Session(engine, run, control).run()
+        session = Session(engine, run, control)
+        reason = session.run()
         control.mark.enter("finished")
         watchdog.end()
         if plain is not None:
@@ -58,6 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(error, SystemExit) and run is None:
             raise  # --help, or flags that cannot be read.
         return _fail(run, plain, rank, error)
+    if session.has_left:
+        return LEFT
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
     return 0
@@ -106,6 +111,11 @@ def end_process(code: int) -> None:
     """
     if code == 0:
         sys.exit(0)
+    end_at_once(code)
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End with `code` and without Python's clean-up; what was printed is kept."""
     for child in multiprocessing.active_children():
         child.terminate()
     sys.stdout.flush()

@@ -104,7 +104,7 @@ def _interrupt(*_: object) -> None:
 
 
 def _summary(root: Path, records: list[RunRecord]) -> None:
-    from app.commands.tables import print_comparison
+    from app.commands.comparing import print_comparison
 
     print()
     print_comparison(compare(root, records))

@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from ringside.errors import RingsideError
 from ringside.estimate import Calibration, Estimate, Inputs, calibrate, estimate, inputs_for
+from ringside.estimate.steps import NotEstimated, refuse_unmodelled
 from ringside.hardware import Hardware, read_hardware
+from ringside.launch.occupied import require_idle
 from ringside.presets import Library
 from ringside.request import RunRequest, resolve
 from ringside.run import fold_run
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 GIB = 2**30
+Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,10 @@ def run(question: Question, *, as_json: bool) -> int:
     hardware, root = read_hardware(), runs_root()
     specs, refused = _resolved(question, hardware)
     if question.measure:
-        for spec in specs:
-            measure_missing(spec, hardware, root, _say)
-    found = [_predict(spec, hardware, root, question) for spec in specs]
+        require_idle(root, hardware)
+        refused |= _measure(specs, hardware, root)
+    calibration = _calibration(question.like, hardware, root) if question.like else None
+    found = [_predict(spec, hardware, root, question, calibration) for spec in specs]
     found.sort(key=_place)
     if as_json:
         print(msgspec.json.encode({"presets": [shape(one) for one in found], "refused": refused})
@@ -81,55 +85,86 @@ def _resolved(question: Question, hardware: Hardware) -> tuple[list[RunSpec], di
     return specs, refused
 
 
-def _predict(spec: RunSpec, hardware: Hardware, root: Path, question: Question) -> Estimate:
-    rate = question.data_rate_per_s
-    inputs = inputs_for(spec, hardware, root, data_rate_per_s=rate)
-    if question.like is not None:
-        inputs = replace(inputs, calibration=_calibration(question.like, hardware, root))
-    return estimate(spec, inputs)
+def _predict(
+    spec: RunSpec, hardware: Hardware, root: Path, question: Question,
+    calibration: Calibration | None,
+) -> Estimate:  # fmt: skip
+    inputs = inputs_for(spec, hardware, root, data_rate_per_s=question.data_rate_per_s)
+    return estimate(spec, replace(inputs, calibration=calibration))
 
 
 def _calibration(run_id: str, hardware: Hardware, root: Path) -> Calibration:
     record = fold_run(find_run(root, run_id))
     inputs = inputs_for(record.spec, hardware, root) if record.spec else Inputs()
-    found = calibrate(record, inputs.description, inputs.sweep)
-    if found is None:
-        raise RingsideError(
-            f"{record.name} cannot correct an estimate: it has no measured steps, or its own "
-            f"replay needs a measurement; `ringside estimate {_preset(record.spec)} --measure` "
-            "makes one."
-        )
-    return found
+    try:
+        return calibrate(record, inputs.description, inputs.sweep)
+    except NotEstimated as reason:
+        raise RingsideError(f"{record.name} cannot correct an estimate. {reason}") from None
 
 
-def _preset(spec: RunSpec | None) -> str:
-    return spec.preset if spec else "PRESET"
+def _measure(specs: list[RunSpec], hardware: Hardware, root: Path) -> dict[str, str]:
+    """Measure what each request lacks; a sentence for each of which something failed.
+
+    What failed for one is not tried again for another.
+    """
+    failed: dict[object, str] = {}
+    sentences = {}
+    for spec in specs:
+        try:
+            refuse_unmodelled(spec)
+        except NotEstimated:
+            continue  # The prediction says why; no measurement changes that.
+        try:
+            measure_missing(spec, hardware, root, _say, failed)
+        except RingsideError as error:
+            sentences[spec.preset] = str(error)
+    return sentences
 
 
 def measure_missing(
-    spec: RunSpec, hardware: Hardware, root: Path, say: Callable[[str], None]
-) -> None:
-    """Measure and store what an estimate of `spec` lacks: one device's step, the collectives."""
+    spec: RunSpec, hardware: Hardware, root: Path, say: Callable[[str], None],
+    failed: dict[object, str],
+) -> None:  # fmt: skip
+    """Measure and store what an estimate of `spec` lacks: one device's step, the collectives.
+
+    RingsideError at the first that fails, with the sentence in `failed` where it stands already.
+    """
+    from ringside.estimate.buckets import bucket_sizes
     from ringside.estimate.work import work_at
     from ringside.launch.crowd import measure_crowd
     from ringside.launch.probing import measure_description, measure_sweep
     from ringside.measurements.crowd import crowding_ratio, with_crowd
-    from ringside.measurements.store import Store
+    from ringside.measurements.store import Store, key_of_model
+
+    def once(what: object, measure: Callable[[], Measured]) -> Measured:
+        if what in failed:
+            raise RingsideError(failed[what])
+        try:
+            return measure()
+        except RingsideError as error:
+            failed[what] = str(error)
+            raise
 
     store, inputs = Store(root), inputs_for(spec, hardware, root)
+    model, num, batch = key_of_model(spec), spec.num_processes, spec.micro_batch
     description = inputs.description
-    if description is None or work_at(description, spec.micro_batch) is None:
-        description = measure_description(spec, hardware, say=say)
+    if description is None or work_at(description, batch) is None:
+        description = once((model, batch), lambda: measure_description(spec, hardware, say=say))
         store.save(description)
-    num, batch = spec.num_processes, spec.micro_batch
     if crowding_ratio(description, num, batch) is None:
-        crowded = measure_crowd(spec, say=say)
-        store.save(with_crowd(description, crowded, time.time()))
-    if spec.num_processes > 1 and inputs.sweep is None:
+        crowded = once((model, batch, num), lambda: measure_crowd(spec, say=say))
+        description = with_crowd(description, crowded, time.time())
+        store.save(description)
+    if num > 1 and (inputs.sweep is None or inputs.sweep.num_ranks != num):
+        gradients = next((p.gradients for p in description.profiles if p.gradients), ())
         # Trials of other variables are the doctor's.
-        sweep = measure_sweep(
-            hardware, spec.num_processes, environment=spec.environment, trials=False, say=say
-        )
+        sweep = once(
+            (num, *sorted(spec.environment.items())),
+            lambda: measure_sweep(
+                hardware, num, environment=spec.environment, trials=False, say=say,
+                sizes=bucket_sizes(spec, gradients) if spec.strategy == "ddp" else (),
+            ),
+        )  # fmt: skip
         store.save(sweep)
 
 
@@ -175,7 +210,8 @@ def _table(found: list[Estimate]) -> Table:
 
     table = Table(box=None, header_style="dim", pad_edge=False)
     titles = (
-        "preset", "step ms", "", "epoch", "images/s", "speed-up", "exposed", "memory GiB", "sure",
+        "preset", "step ms", "", "epoch", "images/s", "speed-up", "exposed", "link gain",
+        "memory GiB", "sure",
     )  # fmt: skip
     for index, title in enumerate(titles):
         table.add_column(title, justify="left" if index == 0 else "right", no_wrap=True)
@@ -186,7 +222,7 @@ def _table(found: list[Estimate]) -> Table:
             one.preset, number(one.step_ms, ".1f"), between,
             seconds(one.epoch_time_s), number(one.samples_per_s, ",.0f"),
             number(one.speedup, ".2f") + "x", number(one.exposed_ratio, ".0%"),
-            number(memory, ".2f"), one.confidence,
+            number(one.gain_ratio, ".0%"), number(memory, ".2f"), one.confidence,
         )  # fmt: skip
     return table
 

@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from app.commands.reading import print_json
 from ringside.doctor import Finding
 from ringside.errors import RingsideError
-from ringside.hardware import Hardware
 from ringside.machine import Machine
 from ringside.machine.yardsticks import judge, yardstick_of
 from ringside.measurements import Series, Sweep
 from ringside.rundir import runs_root
 
-# As many processes as a run starts on a CPU by default.
-CPU_RANKS = 2
-
 
 def check(*, as_json: bool, sweep: bool) -> int:
-    """Print what is known of this machine; 1 when its devices cannot talk to each other."""
-    from ringside.doctor.machine_check import keep_machine, machine_findings
-    from ringside.launch.torch_report import check_machine
+    """Print what is known of this machine.
+
+    1 when its devices cannot talk to each other, 2 when a run uses them: then nothing is timed.
+    """
+    from ringside.doctor.machine_check import machine_findings
+    from ringside.doctor.measuring import look_at_machine
 
     began = time.monotonic()
     root = runs_root()
     _tell("Looking at this machine.")
-    machine = check_machine(root, load_links=True)
-    stored = {"machine": str(keep_machine(machine, root))}
+    machine, path = look_at_machine(root)
+    stored = {"machine": str(path)}
     if not as_json:
         from app.commands import machine_tables
 
         machine_tables.print_machine(machine)
-    measured, why = _sweep(machine.hardware) if sweep else (None, None)
-    if measured is not None:
-        from ringside.measurements.store import Store
-
-        stored["sweep"] = str(Store(root).save(measured))
+    code, measured, why = 0, None, None
+    if sweep:
+        code, measured, why = _sweep(machine, root, stored)
     findings = machine_findings(machine, measured)
     if as_json:
         report = machine_json(machine, measured, findings, stored)
@@ -48,7 +46,7 @@ def check(*, as_json: bool, sweep: bool) -> int:
         if why:
             print(why, file=sys.stderr)
         print(f"\nKept in {', '.join(stored.values())}.")
-    return 1 if sweep and why else 0
+    return code
 
 
 def machine_json(
@@ -136,18 +134,22 @@ def healthy(series: Series, device_name: str, machine: Machine) -> dict[str, Any
     }
 
 
-def _sweep(hardware: Hardware) -> tuple[Sweep | None, str | None]:
-    """The sweep, or a sentence why the devices of this machine could not be timed."""
-    from ringside.launch.probing import measure_sweep
+def _sweep(
+    machine: Machine, root: Path, stored: dict[str, str]
+) -> tuple[int, Sweep | None, str | None]:
+    """Exit code, the sweep, or a sentence why this machine's devices could not be timed."""
+    from ringside.doctor.measuring import sweep_machine
+    from ringside.launch.occupied import DevicesInUseError
 
-    num_ranks = len(hardware.gpus) or min(CPU_RANKS, hardware.num_devices())
-    if num_ranks < 2:
-        _tell("One device has nobody to talk to: no collectives are timed.")
-        return None, None
     try:
-        return measure_sweep(hardware, num_ranks, say=_tell), None
+        found = sweep_machine(machine.hardware, root, _tell)
     except RingsideError as error:
-        return None, str(error)
+        return 2 if isinstance(error, DevicesInUseError) else 1, None, str(error)
+    if found is None:
+        _tell("One device has nobody to talk to: no collectives are timed.")
+        return 0, None, None
+    stored["sweep"] = str(found[1])
+    return 0, found[0], None
 
 
 def _tell(sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands that read runs: list, show, compare."""
+"""Commands that read runs: list, show."""
 
 from __future__ import annotations
 
@@ -7,28 +7,57 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ringside.run import RunRecord, RunSummary, fold_run, require_spec
-from ringside.run import list_runs as read_runs
+from app.commands.printing import printable
+from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, find_run, runs_root
+from ringside.shelf.finding import Entry, Query, check_query, find_entries
+
+FIGURES = {
+    "epoch_time_s": "{:.2f} s", "speedup": "{:.2f}x", "auc_macro": "AUC {:.3f}",
+    "f1_macro": "F1 {:.3f}",
+}  # fmt: skip
+"""Of a run in the list that is not sorted by time, and how each is printed."""
 
 
-def list_runs(*, as_json: bool, limit: int) -> None:
-    """Print the newest runs."""
-    root = runs_root()
-    runs = read_runs(root)[:limit]
+def list_runs(*, as_json: bool, limit: int, query: Query | None = None) -> None:
+    """Print the newest runs, or those that are asked for."""
+    root, query = runs_root(), check_query(query or Query())
+    runs = find_entries(root, query, limit)
     if as_json:
         print_json([summary_json(run) for run in runs])
         return
     print(f"runs in {root}", file=sys.stderr)
     if not runs:
-        print("No runs yet. Start one: ringside run single", file=sys.stderr)
-    cells = ((run.id, run.state, run.preset, run.model, run.data) for run in runs)
-    print_columns([[cell or "" for cell in row] for row in cells])
+        print(_nothing(query), file=sys.stderr)
+    print_columns([_list_cells(run) for run in runs])
 
 
-def summary_json(run: RunSummary) -> dict[str, Any]:
-    """The frozen shape of a line of `list --json`; `started` in seconds since 1970."""
-    return {name: getattr(run, name) for name in ("id", "state", "preset", "data", "started")}
+def summary_json(run: Entry) -> dict[str, Any]:
+    """The frozen shape of a line of `list --json`; `started` in seconds since 1970.
+
+    The figures are there where the order needed them.
+    """
+    found = {name: getattr(run, name) for name in ("id", "state", "preset", "data", "started")}
+    found |= {name: getattr(run.notes, name) for name in ("tags", "note", "archived")}
+    return found | {name: getattr(run.figures, name) for name in FIGURES if run.figures}
+
+
+def _nothing(query: Query) -> str:
+    if query.narrows or query.archived:
+        return "No run fits; `ringside list` shows those that are not put away."
+    return "No runs yet. Start one: ringside run single"
+
+
+def _list_cells(run: Entry) -> list[str]:
+    """The figures stand before the tags, which may be many."""
+    cells = [run.id, run.state, run.preset or "", run.model or "", run.data or ""]
+    if run.figures is not None:
+        values = (getattr(run.figures, name) for name in FIGURES)
+        cells += [
+            "–" if value is None else form.format(value)
+            for value, form in zip(values, FIGURES.values(), strict=True)
+        ]
+    return [printable(cell) for cell in (*cells, " ".join(run.notes.tags))]
 
 
 def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
@@ -110,36 +139,6 @@ def _data(record: RunRecord) -> dict[str, Any] | None:
         "num_classes": started.num_classes,
         "fingerprint": started.data_fingerprint,
     }
-
-
-def compare(run_ids: list[str], *, as_json: bool) -> None:
-    """Print runs side by side."""
-    from ringside.compare import compare as compare_runs
-    from ringside.errors import SpecError
-
-    if len(run_ids) < 2:
-        raise SpecError("compare needs two runs or more; `ringside show` prints one.")
-    root = runs_root()
-    records = [fold_run(find_run(root, run_id)) for run_id in run_ids]
-    for record in records:
-        require_spec(record)
-    comparison = compare_runs(root, records)
-    if as_json:
-        print_json(comparison)
-    else:
-        from app.commands.tables import print_comparison
-
-        print_comparison(comparison)
-        print_predictions(records)
-
-
-def print_predictions(records: list[RunRecord]) -> None:
-    """What was predicted of each run, beside what came of it."""
-    from app.views.prediction import prediction_lines
-
-    for record in records:
-        for line in prediction_lines(record):
-            print(f"{record.id}: {line}")
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:

@@ -16,11 +16,9 @@ from app.views.ending import failure_lines
 from app.views.prediction import prediction_lines
 from app.views.traces import trace_lines
 from ringside.class_scores import EpochClasses, read_class_scores
-from ringside.compare import ComparedRun, Comparison
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
-from ringside.scores import Interval
 from ringside.sentences import plan_sentence
 from ringside.speedup import SpeedUp, speedup_of
 from ringside.words import say
@@ -48,7 +46,7 @@ def speedup_text(measured: SpeedUp) -> str:
 
 def print_record(root: Path, record: RunRecord) -> None:
     """One run: state, plan, epochs, speed-up, failure."""
-    console = _console()
+    console = plain_console()
     console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
@@ -84,7 +82,9 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
 
 def epoch_table(epochs: list[EpochRow]) -> Table:
     """Epochs as rows."""
-    table = _table("epoch", "time", "images/s", "loss", "AUC", "F1 macro", "F1 micro", "evaluated")
+    table = plain_table(
+        "epoch", "time", "images/s", "loss", "AUC", "F1 macro", "F1 micro", "evaluated"
+    )
     for row in epochs:
         table.add_row(
             str(row.epoch),
@@ -104,7 +104,7 @@ def print_classes(record: RunRecord, *, in_full: bool) -> None:
     found = read_class_scores(RunDir(Path(record.path)))
     if found is None:
         return
-    console = _console()
+    console = plain_console()
     if not in_full:
         console.print(say("classes.hint", n=len(found.last.classes), run=record.name))
         return
@@ -121,7 +121,7 @@ def print_classes(record: RunRecord, *, in_full: bool) -> None:
 def class_table(scored: EpochClasses) -> Table:
     """Classes as rows; counts at the common threshold, then the tuned one and F1 there."""
     columns = ("class", "AUC", "AP", "F1", "TP", "FP", "FN", "TN", "tuned at", "F1 tuned")
-    table = _table(*columns)
+    table = plain_table(*columns)
     for one in scored.classes:
         ratios = (one.auc, one.average_precision, one.f1)
         counts = (one.true_positives, one.false_positives, one.false_negatives, one.true_negatives)
@@ -130,65 +130,14 @@ def class_table(scored: EpochClasses) -> Table:
     return table
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Runs as rows; score differences are against the first."""
-    console = _console()
-    table = _table(
-        "run", "preset", "devices", "precision", "epoch", "images/s", "speed-up", "efficiency",
-        "AUC", "F1 macro", "ΔAUC", "device-hours",
-    )  # fmt: skip
-    for run in comparison.runs:
-        efficiency = run.speedup.efficiency_ratio
-        table.add_row(
-            "-".join(run.id.split("-")[2:]),
-            run.preset,
-            number(run.num_devices, "d"),
-            "fp32" if run.mixed_precision == "no" else run.mixed_precision,
-            seconds(run.epoch_time_s),
-            number(run.samples_per_s, ",.0f"),
-            number(run.speedup.value, ".2f", "x"),
-            DASH if efficiency is None else f"{100 * efficiency:.0f} %",
-            number(run.auc_macro),
-            number(run.f1_macro),
-            delta_text(run.auc_delta, run.auc_interval),
-            number(run.device_hours, ".3f"),
-        )
-    console.print(table)
-    for run in comparison.runs:
-        for reason in run.not_comparable:
-            console.print(f"{run.id} is not comparable with the first: {reason}", soft_wrap=True)
-        console.print(_divided(run), soft_wrap=True)
-    for precision, factor in comparison.precision_factor.items():
-        console.print(f"precision factor of {precision} over fp32 on one device: {factor:.2f}x")
-
-
-def _divided(run: ComparedRun) -> str:
-    """What the speed-up was divided by, or why there is none."""
-    measured = run.speedup
-    if measured.value is None or measured.baseline_id is None:
-        return f"{run.id}: no speed-up, {measured.reason}"
-    return say(
-        "compare.divided",
-        run=RunDir(Path(run.id)).name,
-        baseline=RunDir(Path(measured.baseline_id)).name,
-        scaling=say(f"scaling.{measured.scaling}"),
-    )
-
-
-def _console() -> Console:
+def plain_console() -> Console:
     """Text as it is, brackets and colons included; in a pipe no column is cut to fit a window."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def delta_text(delta: float | None, interval: Interval | None) -> str:
-    """A difference with its 95 % interval, where both runs kept their predictions."""
-    if delta is None or interval is None:
-        return number(delta, "+.4f")
-    return f"{delta:+.4f} ({interval.low:+.3f} to {interval.high:+.3f})"
-
-
-def _table(*columns: Any) -> Table:
+def plain_table(*columns: Any) -> Table:
+    """No lines; the first column is words."""
     table = Table(box=None, header_style="dim", pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right", no_wrap=True)

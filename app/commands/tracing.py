@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ringside.trace import Facts, Finding, RankFacts, Verdict, analyse, judge, read_traces
+from app.commands.reading import print_json
+from app.commands.verdict import diagnosis_json, print_diagnosis
+from ringside.doctor import case_of_files, diagnose
+from ringside.trace import Facts, RankFacts, judge
 from ringside.trace.files import shown
 from ringside.trace.report import report_of
 
@@ -29,21 +34,26 @@ PARTS = {
 }
 
 
-def trace(paths: list[Path], *, as_json: bool) -> int:
-    """Print what the traces say; 1 when one of the files cannot be used."""
-    traces, bad = read_traces(paths)
-    facts = analyse(traces)
-    verdict = judge(facts)
+def trace(paths: list[Path], *, as_json: bool, logs: Sequence[Path] = ()) -> int:
+    """Print what the traces, and NCCL's logs of the same job, say; 1 when a file cannot be used."""
+    case = case_of_files(paths, logs)
+    facts = case.facts
+    assert facts is not None  # there is at least one path
+    bad, case = list(case.problems), replace(case, problems=())
     for sentence in bad:
         print(sentence, file=sys.stderr)
     if as_json:
-        print(msgspec.json.encode(report_of(facts, verdict, bad)).decode())
+        report = report_of(facts, judge(facts), bad)
+        diagnosis = diagnosis_json(diagnose(case), None)
+        print_json({**msgspec.structs.asdict(report), "diagnosis": diagnosis})
     else:
-        _print(facts, verdict)
+        _print(facts)
+        print()
+        print_diagnosis(diagnose(case))
     return 1 if bad else 0
 
 
-def _print(facts: Facts, verdict: Verdict) -> None:
+def _print(facts: Facts) -> None:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False)
@@ -59,19 +69,6 @@ def _print(facts: Facts, verdict: Verdict) -> None:
         console.print(_buckets(facts.pace))
     for note in _notes(facts):
         print(f"\n{note}")
-    _print_finding("Verdict", verdict.first)
-    for finding in verdict.others:
-        _print_finding("Also", finding)
-
-
-def _print_finding(title: str, finding: Finding) -> None:
-    share = "" if finding.share_ratio is None else f", {finding.share_ratio:.0%} of the step"
-    confidence = finding.confidence
-    sure = confidence if confidence == "not enough data" else f"confidence {confidence}"
-    print(f"\n{title}: {finding.cause.replace('_', ' ')}{share} ({sure}) {finding.code}")
-    print(f"  {finding.sentence}")
-    lead = "" if confidence == "not enough data" else "It is something else if: "
-    print(f"  {lead}{finding.refutation}")
 
 
 def _breakdown(facts: Facts) -> Table:

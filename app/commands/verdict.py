@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,13 +11,12 @@ from app.commands.printing import printable
 from app.commands.reading import print_json
 from ringside.doctor import Case, Diagnosis, Finding, case_of_run, diagnose
 from ringside.doctor.applying import command_for
+from ringside.doctor.measuring import measure_run
 from ringside.doctor.walkthrough import Point, walk
-from ringside.errors import LaunchError
-from ringside.rundir import RunDir, find_run, runs_root
+from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
 
 TICKS = {"ok": "[ok]", "attention": "[look]", "unknown": "[?]"}
-SECONDS_PER_ARM = 10.0
 
 
 def verdict(run_id: str, *, as_json: bool, measure: bool) -> int:
@@ -29,7 +27,8 @@ def verdict(run_id: str, *, as_json: bool, measure: bool) -> int:
     root = runs_root()
     run = find_run(root, run_id)
     if measure:
-        _measure(run, root)
+        kept = measure_run(run, root, lambda line: print(line, file=sys.stderr))
+        print(f"stored {kept}", file=sys.stderr)
     case = case_of_run(run, root)
     diagnosis, points = diagnose(case), walk(case)
     if as_json:
@@ -44,10 +43,17 @@ def verdict_json(case: Case, diagnosis: Diagnosis, points: tuple[Point, ...]) ->
     spec = _spec(case)
     return {
         "id": case.record.id if case.record is not None else None,
+        **diagnosis_json(diagnosis, spec),
+        "points": points,
+    }
+
+
+def diagnosis_json(diagnosis: Diagnosis, spec: RunSpec | None) -> dict[str, Any]:
+    """The part of that which any files can give."""
+    return {
         "verdict": finding_json(diagnosis.verdict, spec),
         "others": [finding_json(finding, spec) for finding in diagnosis.others],
         "missing": diagnosis.missing,
-        "points": points,
     }
 
 
@@ -56,28 +62,15 @@ def finding_json(finding: Finding, spec: RunSpec | None) -> dict[str, Any]:
     return msgspec.structs.asdict(finding) | {"command": command_for(finding, spec)}
 
 
-def _measure(run: RunDir, root: Path) -> None:
-    """The controlled experiment of the run's request on this machine, kept in the store."""
-    from ringside.hardware import read_hardware
-    from ringside.launch.probing import measure_experiment
-    from ringside.measurements.store import Store
-    from ringside.run import fold_run, require_spec
-
-    record = fold_run(run)
-    if not record.final:
-        raise LaunchError(
-            f"{run.name} still uses its devices ({record.state}): measure when it has ended."
-        )
-    spec = require_spec(record)
-    found = measure_experiment(
-        spec, read_hardware(), seconds_per_arm=SECONDS_PER_ARM,
-        say=lambda text: print(text, file=sys.stderr),
-    )  # fmt: skip
-    print(f"stored {Store(root).save(found)}", file=sys.stderr)
-
-
 def _print(case: Case, diagnosis: Diagnosis, points: tuple[Point, ...]) -> None:
-    spec = _spec(case)
+    print_diagnosis(diagnosis, _spec(case))
+    print("\nThe six points:")
+    for point in points:
+        _print_point(point)
+
+
+def print_diagnosis(diagnosis: Diagnosis, spec: RunSpec | None = None) -> None:
+    """The verdict's card, the other findings in short, and what was not measured."""
     _print_card(diagnosis.verdict, spec)
     for finding in diagnosis.others:
         _print_short(finding, spec)
@@ -85,18 +78,16 @@ def _print(case: Case, diagnosis: Diagnosis, points: tuple[Point, ...]) -> None:
         print("\nNot measured:")
     for sentence in diagnosis.missing:
         print(f"  {printable(sentence)}")
-    print("\nThe six points:")
-    for point in points:
-        _print_point(point)
 
 
 def _print_card(finding: Finding, spec: RunSpec | None) -> None:
     print(f"Verdict: {_headline(finding)}")
     print(f"  {printable(finding.sentence)}")
     if finding.evidence:
-        width = max(len(one.label) for one in finding.evidence)
-        for one in finding.evidence:
-            print(f"    {one.label:<{width}}  {printable(one.value)}  ({printable(one.source)})")
+        labels = [printable(one.label) for one in finding.evidence]
+        width = max(map(len, labels))
+        for label, one in zip(labels, finding.evidence, strict=True):
+            print(f"    {label:<{width}}  {printable(one.value)}  ({printable(one.source)})")
     if finding.gain_ratio:
         faster = 1 / max(1 - finding.gain_ratio, 0.01)
         print(
@@ -134,7 +125,7 @@ def _print_point(point: Point) -> None:
     print(f"     In truth: {point.truth}")
     for one in point.figures:
         shown = f"- ({one.how})" if one.value is None else f"{one.value} ({one.source})"
-        print(f"     {one.label}: {printable(shown)}")
+        print(f"     {printable(one.label)}: {printable(shown)}")
 
 
 def _spec(case: Case) -> RunSpec | None:

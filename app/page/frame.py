@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
+from gradio.context import LocalContext
 
+from app.audit import audited, refused
 from app.page.draw import header
 from app.page.settings import PageSettings
 from app.views.machine import machine_lines
@@ -68,8 +70,31 @@ def careful(handler: Handler) -> Handler:
     return wrapped
 
 
+def acts(what: str) -> Callable[[Handler], Handler]:
+    """`careful` for what changes something: each call is also one line of the audit."""
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        def recorded(*args: Any) -> Any:
+            who, where = _visitor()
+            with audited(what, who, where):
+                return handler(*args)
+
+        return careful(recorded)
+
+    return decorate
+
+
+def _visitor() -> tuple[str | None, str | None]:
+    """The user of the login and the address; None where there is no login, or nobody asks."""
+    request = LocalContext.request.get(None)
+    client = getattr(request, "client", None)
+    return getattr(request, "username", None), getattr(client, "host", None)
+
+
 def warn(error: RingsideError) -> None:
-    """Show the sentence for a while."""
+    """Show the sentence for a while; in the audit it is what came of the attempt."""
+    refused(str(error))
     gr.Warning(str(error), title=say("page.title"))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import gradio as gr
 from starlette.middleware import Middleware
 
+from app.audit import to_standard_error
 from app.guard import Guard, is_loopback
 from app.page.settings import PageSettings
 from app.page.site import build
@@ -91,6 +92,7 @@ def open_server(
     with contextlib.suppress(OSError):
         runs_root.mkdir(parents=True, exist_ok=True)
     reconcile_all(runs_root)
+    to_standard_error()
     settings = PageSettings(runs_root)
     page = build(settings)
     try:

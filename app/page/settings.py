@@ -7,8 +7,10 @@ from pathlib import Path
 
 from app.guard import new_token
 from app.views.checks import Checks
+from app.views.comparisons import Comparisons
 from app.views.consultations import Consultations
 from app.views.desk import Desk
+from app.views.leftovers import LeftoverWatch
 from app.views.measuring import Measuring
 from app.views.samples import SampleShelf
 from app.views.trials import Trials
@@ -26,10 +28,16 @@ class PageSettings:
     trials: Trials = field(default_factory=Trials)
     samples: SampleShelf = field(default_factory=SampleShelf)
     desk: Desk = field(init=False)
+    comparisons: Comparisons = field(init=False)
     consultations: Consultations = field(init=False)
     measuring: Measuring = field(init=False)
+    leftovers: LeftoverWatch = field(init=False)
 
     def __post_init__(self) -> None:
-        kinds = {"desk": Desk, "consultations": Consultations, "measuring": Measuring}
+        kinds = {
+            "desk": Desk, "consultations": Consultations, "measuring": Measuring,
+            "leftovers": LeftoverWatch,
+        }  # fmt: skip
         for name, kind in kinds.items():
             object.__setattr__(self, name, kind(self.runs_root))
+        object.__setattr__(self, "comparisons", Comparisons(self.desk))

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from app.views.child import Child
 from app.views.doctor import DoctorView
 from app.views.doctor_messages import Answer, Refused, Seen, Visit
 from ringside.measurements.store import FOLDER
-from ringside.rundir import RunDir
+from ringside.rundir import RunDir, list_run_dirs
 from ringside.words import say
 
 log = logging.getLogger("ringside.page")
@@ -25,6 +26,8 @@ log = logging.getLogger("ringside.page")
 MAX_AT_ONCE = 2
 MAX_KEPT = 16
 TIMEOUT_S = 180.0
+RETRY_PAUSE_S = 30.0
+"""How long a visit that failed stands before it is tried again."""
 LIVE_PAUSE_S = 60
 """How often a run under way is looked at again, at most: looking takes seconds of a core."""
 
@@ -45,6 +48,13 @@ class ConsultState:
 class _Visit:
     signature: Signature
     state: ConsultState
+    ended: float = 0.0
+
+    def holds(self, signature: Signature) -> bool:
+        """Whether its state is the answer still."""
+        if self.state.kind == "failed" and time.monotonic() - self.ended > RETRY_PAUSE_S:
+            return False
+        return self.signature == signature or self.state.kind == "running"
 
 
 class Consultations:
@@ -60,9 +70,7 @@ class Consultations:
         signature = signature_of(self.root, run_id)
         with self._lock:
             visit = self._visits.get(run_id)
-            if visit is not None and (
-                visit.signature == signature or visit.state.kind == "running"
-            ):
+            if visit is not None and visit.holds(signature):
                 return visit.state
             view = visit.state.view if visit else None
             busy = sum(one.state.kind == "running" for one in self._visits.values())
@@ -81,20 +89,26 @@ class Consultations:
             del self._visits[key]
 
     def _look(self, run_id: str | None, visit: _Visit) -> None:
-        argv = [sys.executable, "-m", "app.views.doctor_worker"]
+        """Whatever happens, the visit ends."""
+        ended = ConsultState("failed", sentence=say("consult.broken"))
         try:
-            request = msgspec.json.encode(Visit(str(self.root), run_id))
-            child = Child(argv, request=request, timeout_s=TIMEOUT_S)
-            lines = list(child.lines())
-            code, errors = child.finish()
-            ended = _ended(lines, timed_out=child.timed_out)
-            if ended is None:
-                log.error("A visit to the doctor ended with code %d: %s", code, errors)
-        except OSError:
+            ended = self._ask(run_id) or ended
+        except Exception:
             log.exception("The doctor could not be asked")
-            ended = None
         with self._lock:
-            visit.state = ended or ConsultState("failed", sentence=say("consult.broken"))
+            visit.state, visit.ended = ended, time.monotonic()
+
+    def _ask(self, run_id: str | None) -> ConsultState | None:
+        """The answer of a process; None when it gave none."""
+        argv = [sys.executable, "-m", "app.views.doctor_worker"]
+        request = msgspec.json.encode(Visit(str(self.root), run_id))
+        child = Child(argv, request=request, timeout_s=TIMEOUT_S)
+        lines = list(child.lines())
+        code, errors = child.finish()
+        ended = _ended(lines, timed_out=child.timed_out)
+        if ended is None:
+            log.error("A visit to the doctor ended with code %d: %s", code, errors)
+        return ended
 
 
 def _ended(lines: list[bytes], *, timed_out: bool) -> ConsultState | None:
@@ -112,7 +126,10 @@ def _ended(lines: list[bytes], *, timed_out: bool) -> ConsultState | None:
 
 
 def signature_of(root: Path, run_id: str | None) -> Signature:
-    """Changes when a file does that a visit reads; of a run under way, once a minute."""
+    """Changes when a file does that a visit reads; of a run under way, once a minute.
+
+    Runs that have ended count too: one of them may be the baseline, or a point of the scaling.
+    """
     measured = _files(root / FOLDER)
     if run_id is None:
         return (measured,)
@@ -120,7 +137,14 @@ def signature_of(root: Path, run_id: str | None) -> Signature:
     events = _time(run.events)
     if not run.exit.exists():
         events //= LIVE_PAUSE_S * 10**9
-    return (measured, events, _time(run.exit), _files(run.trace), _files(run.nccl))
+    own = (events, _time(run.exit), _files(run.trace), _files(run.nccl))
+    return (measured, _ended_runs(root), own)
+
+
+def _ended_runs(root: Path) -> tuple[int, int]:
+    """How many runs have ended, and when the last of them did."""
+    times = [ended for run in list_run_dirs(root) if (ended := _time(run.exit))]
+    return len(times), max(times, default=0)
 
 
 def _files(folder: Path) -> tuple[tuple[str, int], ...]:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from app.views import figures
+from app.views.listing import Listing, ListRow
 from app.views.run import RunView, progress, run_view, sign_of_life, with_time_left
 from ringside.errors import RingsideError
 from ringside.launch.reconcile import NEVER_STARTED_S, reconcile
@@ -25,27 +26,17 @@ from ringside.rundir import RunDir, find_run, list_run_dirs
 from ringside.spec import RunSpec
 from ringside.speedup import find_baseline, scaling_of
 
+__all__ = ["BaselineState", "Desk", "ListRow"]
+
 log = logging.getLogger("ringside.page")
 
 MAX_READERS = 64
 """Of runs that have ended; each run under way keeps its reader, which the list needs too."""
 
-MAX_ROWS = 100
+MAX_ROWS = 1000
+"""A folder of more runs than that is not for a page."""
+
 RECONCILE_PAUSE_S = 30.0
-
-
-@dataclass(frozen=True)
-class ListRow:
-    """One line of the list of runs."""
-
-    id: str
-    name: str
-    state: str
-    preset: str
-    model: str
-    data: str
-    started: str
-    progress: str
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,8 @@ class Desk:
         self.root = root
         self._lock = threading.Lock()
         self._watched: OrderedDict[str, _Watched] = OrderedDict()
-        self._final_rows: dict[str, ListRow] = {}
+        self._ended: dict[str, tuple[RunRecord, ListRow]] = {}
+        self._listing = Listing()
         self._baselines: dict[bytes, tuple[tuple[Any, ...], RunRecord | None]] = {}
         self._reconciled: dict[str, float] = {}
 
@@ -101,24 +93,24 @@ class Desk:
             return with_time_left(watched.view, record, now), sign_of_life(record, now)
 
     def rows(self) -> list[ListRow]:
-        """The newest runs, newest first; ended ones are read once, others only what is new."""
+        """All runs, newest first; ended ones are read once, others only what is new."""
         found = []
         for run in list_run_dirs(self.root)[:MAX_ROWS]:
             try:
-                found.append(self._final_rows.get(run.id) or self._row(run))
+                found.append(self._ended.get(run.id) or self._listed(run))
             except (RingsideError, OSError):
                 continue  # a folder that is being made or deleted, or not a run
-        return found
+        return self._listing.complete(self.root, found)
 
-    def record(self, run_id: str) -> RunRecord:
-        """A copy of the record as it is now, for a comparison."""
+    def record(self, run_id: str, *, with_windows: bool = False) -> RunRecord:
+        """A copy of the record as it is now, for a comparison; curves need its windows too."""
         watched = self._watch(find_run(self.root, run_id))
         with watched.lock:
             self._poll(watched.reader)
             return msgspec.structs.replace(
                 watched.reader.record,
                 epochs=list(watched.reader.record.epochs),
-                windows=[],
+                windows=list(watched.reader.record.windows) if with_windows else [],
             )
 
     def baseline_state(self, spec: RunSpec) -> BaselineState:
@@ -158,7 +150,8 @@ class Desk:
         for run_id in ended[: max(0, len(ended) - MAX_READERS)]:
             del self._watched[run_id]
 
-    def _row(self, run: RunDir) -> ListRow:
+    def _listed(self, run: RunDir) -> tuple[RunRecord, ListRow]:
+        """A copy of the record without what only its own page shows, and its line."""
         if run.exit.exists() and run.id not in self._watched:
             # Read once and let go: a long list must not push out the runs that somebody looks at.
             watched = _Watched(RunReader(run))
@@ -167,15 +160,16 @@ class Desk:
         with watched.lock:
             record = self._poll(watched.reader)
             row = _list_row(record)
+            kept = msgspec.structs.replace(record, epochs=list(record.epochs), windows=[])
         if record.final and record.exit is not None:
-            self._final_rows[run.id] = row
-        return row
+            self._ended[run.id] = (kept, row)
+        return kept, row
 
     def _is_under_way(self, run: RunDir) -> bool:
         if run.exit.exists():
             return False
         try:
-            return self._row(run).state in ("launching", "running")
+            return self._listed(run)[1].state in ("launching", "running")
         except (RingsideError, OSError):
             return False
 

@@ -9,8 +9,10 @@ from urllib.parse import urlencode
 from app.views import figures
 from app.views.charts.figure import Picture
 from ringside.doctor import Diagnosis, Finding
+from ringside.doctor.applying import command_for
 from ringside.doctor.walkthrough import Point
 from ringside.machine import GpuState, Machine
+from ringside.spec import RunSpec
 from ringside.words import say
 
 
@@ -18,7 +20,8 @@ from ringside.words import say
 class Card:
     """One finding. `share_ratio` from 0 to 1 is drawn as a bar; None: not measured.
 
-    `evidence` are (label, value, source); `apply` is the address that fills the form.
+    `evidence` are (label, value, source); `apply` is the address that fills the form, `command`
+    what does the same, or what the form cannot do, in a shell.
     """
 
     code: str
@@ -34,6 +37,7 @@ class Card:
     next_step: str
     apply: str | None = None
     apply_label: str = ""
+    command: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,15 @@ class DoctorView:
 GPU_COLUMNS = ("gpu", "memory", "busy", "clock", "link", "users")
 
 
-def cards_of(diagnosis: Diagnosis, run_id: str | None = None) -> tuple[Card, ...]:
+def cards_of(
+    diagnosis: Diagnosis, run_id: str | None = None, spec: RunSpec | None = None
+) -> tuple[Card, ...]:
     """The verdict, then all other findings."""
-    return tuple(card_of(found, run_id) for found in (diagnosis.verdict, *diagnosis.others))
+    return tuple(card_of(found, run_id, spec) for found in (diagnosis.verdict, *diagnosis.others))
 
 
-def card_of(finding: Finding, run_id: str | None = None) -> Card:
-    """A finding in words."""
+def card_of(finding: Finding, run_id: str | None = None, spec: RunSpec | None = None) -> Card:
+    """A finding in words; `spec` is what the run was asked for."""
     share = finding.share_ratio
     return Card(
         code=finding.code,
@@ -103,6 +109,7 @@ def card_of(finding: Finding, run_id: str | None = None) -> Card:
         apply=_address(finding, run_id),
         apply_label=say("consult.apply", preset=finding.preset) if finding.preset else
         say("consult.apply_settings"),
+        command=command_for(finding, spec),
     )  # fmt: skip
 
 
@@ -122,8 +129,9 @@ def _gain(ratio: float | None) -> str:
 
 
 def _address(finding: Finding, run_id: str | None) -> str | None:
-    """Where the form is filled with what helps; None when there is nothing to fill in."""
-    if finding.preset is None and not finding.overrides:
+    """Where the form is filled with what helps; None when there is nothing to fill in, or when
+    variables are to be unset, which no form can do."""
+    if finding.unset or (finding.preset is None and not finding.overrides):
         return None
     query = [("preset", finding.preset)] if finding.preset else []
     query += [("run", run_id)] if run_id else []

@@ -18,11 +18,10 @@ from app.views.charts.selection import figures_of, gaps_of
 from app.views.child import end_with_the_page
 from app.views.doctor import DoctorView, cards_of, machine_view, points_of
 from app.views.doctor_messages import Answer, Refused, Seen, Visit
-from app.views.measuring_worker import sweep_ranks
-from ringside.doctor import Case, case_of_run, diagnose
+from ringside.doctor import case_of_run, diagnose
+from ringside.doctor.machine_check import case_of_machine
 from ringside.doctor.walkthrough import walk
 from ringside.errors import RingsideError
-from ringside.machine import Machine
 from ringside.rundir import RunDir
 
 NICE = 10
@@ -48,7 +47,8 @@ def look(root: Path, run_id: str | None) -> DoctorView:
     """The whole visit; raises a RingsideError for a run that cannot be read."""
     case = case_of_run(RunDir(root / run_id), root) if run_id else case_of_machine(root)
     diagnosis = diagnose(case)
-    verdict, *others = cards_of(diagnosis, run_id)
+    spec = case.record.spec if case.record is not None else None
+    verdict, *others = cards_of(diagnosis, run_id, spec)
     drawn = figures_of(case, root)
     return DoctorView(
         verdict=verdict,
@@ -60,21 +60,6 @@ def look(root: Path, run_id: str | None) -> DoctorView:
         machine=machine_view(case.machine) if case.machine else None,
         traces=tuple(_size(Path(path)) for path in case.traces),
     )
-
-
-def case_of_machine(root: Path) -> Case:
-    """The machine as it was last checked, and its newest sweep."""
-    from ringside.doctor.gathering import MACHINE_FILE
-    from ringside.measurements.store import FOLDER, Store
-
-    try:
-        data = (root / FOLDER / MACHINE_FILE).read_bytes()
-        machine = msgspec.json.decode(data, type=Machine)
-    except (OSError, msgspec.DecodeError, ValueError):
-        return Case()
-    hardware = machine.hardware
-    sweep = Store(root).sweep(hardware, sweep_ranks(hardware))
-    return Case(machine=machine, variables=machine.variables, sweep=sweep)
 
 
 def _size(path: Path) -> tuple[str, str]:

@@ -66,6 +66,13 @@ def delta(value: float | None) -> str:
     return f"{'+' if value > 0 else _MINUS}{abs(value):.3f}"
 
 
+def change(value: float | None) -> str:
+    """A relative change with its sign: `+4.0 %`, `−3.8 %`."""
+    if value is None:
+        return DASH
+    return f"{'+' if value >= 0 else _MINUS}{abs(value) * 100:.1f} %"
+
+
 def size(value: float | None) -> str:
     """Bytes as `94.9 MB`."""
     if value is None:

@@ -20,9 +20,7 @@ from app.views.child import Child
 from app.views.measuring_messages import Done, Failed, Message, Order, Said, What
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
-from ringside.run import FINAL_STATES, fold_run
-from ringside.rundir import list_run_dirs
-from ringside.spec import RunSpec
+from ringside.launch.occupied import require_idle
 from ringside.words import say
 
 log = logging.getLogger("ringside.page")
@@ -74,9 +72,7 @@ class Measuring:
                 if (now.what, now.run_id) == (what, run_id):
                     return
                 raise RingsideError(say("consult.measuring_busy"))
-            names = runs_on(self.root, hardware)
-            if names:
-                raise RingsideError(say("consult.devices_busy", names=", ".join(names)))
+            require_idle(self.root, hardware)
             request = msgspec.json.encode(Order(what, str(self.root), run_id))
             child = self._child = Child(WORKER, request=request, timeout_s=TIMEOUT_S)
             self._state = MeasuringState(
@@ -94,7 +90,16 @@ class Measuring:
         child.stop()
 
     def _follow(self, child: Child) -> None:
-        """Read what it says until its end; the thread is the only one that does."""
+        """Listen until its end; the thread is the only one that does."""
+        try:
+            self._listen(child)
+        except Exception:
+            log.exception("A measurement could not be followed")
+            with self._lock:
+                self._state = _ended(self._state, None, child)
+            child.stop()
+
+    def _listen(self, child: Child) -> None:
         last: Message | None = None
         for line in child.lines():
             try:
@@ -122,20 +127,3 @@ def _ended(state: MeasuringState, last: Message | None, child: Child) -> Measuri
         return replace(state, kind="stopped", line=say("consult.was_stopped"))
     key = "consult.too_long" if child.timed_out else "consult.measuring_broken"
     return replace(state, kind="failed", line=say(key))
-
-
-def runs_on(root: Path, hardware: Hardware) -> list[str]:
-    """Names of unfinished runs that use this machine's devices, so that nothing can be measured."""
-    found = []
-    for run in list_run_dirs(root):
-        if run.exit.exists():
-            continue
-        spec = run.read(run.spec, RunSpec)
-        if spec is None or spec.device != hardware.device:
-            continue
-        try:
-            if fold_run(run).state not in FINAL_STATES:
-                found.append(run.name)
-        except RingsideError:
-            continue  # written by a newer Ringside
-    return found

@@ -8,16 +8,19 @@ from typing import Any
 
 from app.views import figures
 from app.views.desk import Desk
+from app.views.gates import score_delta
+from app.views.naming import short_name
 from app.views.run import scaling
-from ringside.compare import ComparedRun, compare
+from ringside.compare import ComparedRun, Comparison, compare
 from ringside.errors import RingsideError
+from ringside.scores import Interval, Metric
 from ringside.words import say
 
 MIN_RUNS, MAX_RUNS = 2, 8
 
 COLUMNS = (
     "run", "preset", "devices", "precision", "epoch_time", "rate", "speedup", "efficiency",
-    "auc", "f1", "total", "device_hours",
+    "auc", "f1", "map", "total", "device_hours",
 )  # fmt: skip
 
 
@@ -70,22 +73,21 @@ def choose(ids: Sequence[str]) -> list[str]:
 
 
 def compare_view(desk: Desk, ids: Sequence[str]) -> CompareView:
-    """Compare the runs; the first is what the others are measured against."""
-    result = compare(desk.root, [desk.record(run_id) for run_id in choose(ids)])
+    """Compare the runs at once; the first is what the others are measured against."""
+    return view_of(compare(desk.root, [desk.record(run_id) for run_id in choose(ids)]))
+
+
+def view_of(result: Comparison) -> CompareView:
+    """The view of a finished comparison."""
     factors = (
         say("compare.precision", precision=say(f"precision.{name}"), gain=figures.ratio(value))
         for name, value in result.precision_factor.items()
     )
     return CompareView(
-        rows=tuple(_row(run, is_first=not i) for i, run in enumerate(result.runs)),
+        rows=tuple(_row(run, is_first=run.id == result.reference) for run in result.runs),
         charts=tuple(_charts(result.runs)),
         precision=tuple(factors),
     )
-
-
-def short_name(run_id: str) -> str:
-    """The two words of a run's id."""
-    return "-".join(run_id.split("-")[2:]) or run_id
 
 
 def _row(run: ComparedRun, *, is_first: bool) -> Row:
@@ -101,7 +103,8 @@ def _row(run: ComparedRun, *, is_first: bool) -> Row:
         "efficiency": figures.percent(gain.efficiency_ratio),
         "auc": figures.score(run.auc_macro),
         "f1": figures.score(run.f1_macro),
-        "total": figures.seconds(run.total_time_s),
+        "map": figures.score(run.map_macro),
+        "total": figures.seconds(run.wall_time_s),
         "device_hours": _hours(run.device_hours),
     }
     return Row(
@@ -121,9 +124,19 @@ def _under(run: ComparedRun, is_first: bool) -> Iterator[tuple[str, str]]:
         yield "speedup", say("compare.against", scaling=scaling(run.speedup), baseline=baseline)
     if is_first:
         yield "run", say("compare.reference")
-    for column, value in (("auc", run.auc_delta), ("f1", run.f1_delta)):
-        if value is not None:
-            yield column, figures.delta(value)
+    if run.wall_time_until in ("ended", "now"):
+        yield "total", say(f"compare.cost_{run.wall_time_until}")
+    metrics: tuple[Metric, ...] = ("auc_macro", "f1_macro", "map_macro")
+    for metric in metrics:
+        delta, interval = score_delta(run, metric)
+        if delta is not None:
+            limits = f"\n{limits_of(interval)}" if interval else ""
+            yield metric.removesuffix("_macro"), figures.delta(delta) + limits
+
+
+def limits_of(interval: Interval) -> str:
+    """The 95 % limits of a difference."""
+    return say("compare.limits", low=figures.delta(interval.low), high=figures.delta(interval.high))
 
 
 def _remarks(run: ComparedRun) -> Iterator[str]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy
-from ringside.spec import RunSpec
+from ringside.spec import RunSpec, TrainingSettings
+from ringside.speedup import DISTRIBUTED_SETTINGS
+
+if TYPE_CHECKING:
+    from ringside.presets import PresetFile
 
 # Without a request, as for somebody's traces, only the kind of remedy is known.
 _OF_ANYBODY = {
@@ -47,6 +53,8 @@ def fewer_bytes(spec: RunSpec | None) -> Remedy | None:
     if spec.strategy != "ddp":
         return None
     if spec.training.comm_hook != "no":
+        if spec.keeps_global_batch:
+            return None  # micro-steps that share the batch exchange no less for each image
         fewer = str(4 * spec.training.accumulation_steps)
         return Remedy(preset=spec.preset, overrides={"accumulation_steps": fewer})
     precision = spec.accelerate.mixed_precision
@@ -93,40 +101,134 @@ def command_for(finding: Finding, spec: RunSpec | None) -> str | None:
     preset = finding.preset or (spec.preset if spec is not None and finding.unset else None)
     if preset is None:
         return None
-    settings = (by_hand(spec) if spec is not None else {}) | finding.overrides
-    changes = [f"--set={name}={value}" for name, value in sorted(settings.items())]
-    kept = _kept(spec) if spec is not None else []
     without = [word for name in finding.unset for word in ("-u", name)]
-    return shlex.join(
-        [*(["env", *without] if without else []), "ringside", "run", preset, *kept, *changes]
-    )
+    before = ["env", *without] if without else []
+    if spec is None:
+        changes = [f"--set={key}={value}" for key, value in sorted(finding.overrides.items())]
+        return shlex.join([*before, "ringside", "run", preset, *changes])
+    leave = frozenset(f"environment.{name}" for name in finding.unset)
+    words = request_words(spec, preset, finding.overrides, leave_out=leave)
+    return shlex.join([*before, *words])
+
+
+def request_command(spec: RunSpec) -> str:
+    """The command line that asks for this request."""
+    return shlex.join(request_words(spec, spec.preset, {}))
+
+
+def request_words(
+    spec: RunSpec, preset: str, changes: dict[str, str], *, leave_out: Collection[str] = ()
+) -> list[str]:
+    """`ringside run PRESET …` with all of the request but for `changes`.
+
+    `--batch` counts images before accumulation multiplies them.
+    """
+    settings = by_hand(spec) if preset == spec.preset else asked_for(spec)
+    settings = {key: value for key, value in settings.items() if key not in leave_out} | changes
+    return [
+        "ringside", "run", preset, *_kept(spec),
+        *(f"--set={key}={value}" for key, value in sorted(settings.items())),
+    ]  # fmt: skip
 
 
 def by_hand(spec: RunSpec) -> dict[str, str]:
-    """The settings that were changed with --set when the run was asked for."""
+    """Each setting that is not as the preset has it, as `--set` takes it.
+
+    Of a preset that is not here, those that were asked for with `--set`.
+    """
+    file = file_of(spec.preset)
+    if file is None:
+        return asked_for(spec)
+    pairs: list[tuple[msgspec.Struct, msgspec.Struct]] = [(spec.training, file.training)]
+    if spec.accelerate.fsdp_config is not None and file.accelerate.fsdp_config is not None:
+        pairs.append((spec.accelerate.fsdp_config, file.accelerate.fsdp_config))
+    found = {
+        name: _text(getattr(own, name))
+        for own, given in pairs
+        for name in own.__struct_fields__
+        if getattr(own, name) != getattr(given, name)
+    }
+    precision = spec.accelerate.mixed_precision
+    if precision != file.accelerate.mixed_precision:
+        found["mixed_precision"] = precision
+    return found | {
+        f"environment.{name}": value
+        for name, value in spec.environment.items()
+        if file.environment.get(name) != value
+    }
+
+
+def asked_for(spec: RunSpec) -> dict[str, str]:
+    """The settings that were asked for with `--set` and mean something to every strategy."""
     parts = {"training": spec.training, "accelerate": spec.accelerate}
-    found = {}
-    for key, source in spec.sources.items():
-        part, _, name = key.partition(".")
-        if source != "flag" or part not in parts or not hasattr(parts[part], name):
-            continue
-        value = getattr(parts[part], name)
-        if isinstance(value, (bool, int, float, str)):
-            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
+    keys = [key.partition(".") for key, source in spec.sources.items() if source == "flag"]
+    return {
+        name: _text(getattr(parts[part], name))
+        for part, _, name in keys
+        if part in parts and name in _OF_EVERY_STRATEGY
+    }
 
 
-def _kept(spec: RunSpec) -> list[str]:
-    """What stays of the request; `--batch` counts images before accumulation multiplies them."""
+def file_of(preset: str) -> PresetFile | None:
+    """What a preset says; None where it is unknown here."""
+    from ringside.errors import PresetError
+    from ringside.presets import Library
+
+    try:
+        return Library().get(preset).file
+    except PresetError:
+        return None
+
+
+_OF_EVERY_STRATEGY = {"mixed_precision", "accumulation_steps"} | {
+    name for name in TrainingSettings.__struct_fields__ if name not in DISTRIBUTED_SETTINGS
+}
+
+
+def _text(value: object) -> str:
+    """A value as YAML writes it, a list as words with commas."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def estimate_command(spec: RunSpec) -> str:
+    """The estimate of this request, which first measures what one device does in its step."""
+    settings = [f"--set={key}={value}" for key, value in sorted(by_hand(spec).items())]
+    words = ["ringside", "estimate", spec.preset, *_of_the_step(spec), *settings, "--measure"]
+    return shlex.join(words)
+
+
+def _of_the_step(spec: RunSpec) -> list[str]:
+    """Whatever shapes a step beside its settings."""
     batch = spec.global_batch
     if not spec.keeps_global_batch:
         batch //= spec.training.accumulation_steps
     words = [
-        f"--data={spec.data.label}", f"--model={spec.model}", f"--epochs={spec.epochs}",
-        f"--batch={batch}", f"--image-size={spec.data.image_size}", f"--seed={spec.seed}",
+        f"--data={spec.data.label}", f"--model={spec.model}", f"--batch={batch}",
+        f"--image-size={spec.data.image_size}",
     ]  # fmt: skip
-    if spec.strategy in ("ddp", "fsdp", "local_sgd"):
-        words.append(f"--processes={spec.num_processes}")
+    if spec.keeps_global_batch:
+        words.append("--keep-global-batch")
+    if spec.strategy != "single":
+        words.append(f"--processes={spec.num_devices}")
+    return words
+
+
+def _kept(spec: RunSpec) -> list[str]:
+    """What stays of the request beside its settings."""
+    words = [*_of_the_step(spec), f"--epochs={spec.epochs}", f"--seed={spec.seed}"]
+    if spec.data.separator is not None:
+        words.append(f"--separator={_SEPARATORS.get(spec.data.separator, spec.data.separator)}")
+    if spec.data.skip:
+        words.append("--skip-bad")
     if spec.weights is not None:
         words.append(f"--weights={spec.weights}")
+    if spec.profile_steps:
+        words.append(f"--profile={spec.profile_steps}")
     return words
+
+
+_SEPARATORS = {"\n": "newline"}

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import efficiency_of, exposed_share
+from ringside.doctor.figures import best_busbw, efficiency_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import exposed_share
 from ringside.doctor.traced import as_finding
 from ringside.doctor.weighing import weight_of
 from ringside.trace.judging import lacking, unexplained
@@ -29,6 +30,8 @@ def conclude(case: Case, findings: Sequence[Finding]) -> Finding:
         return fine
     if first is not None and weight_of(first) in (3, 4):
         return first
+    if (fine := nothing_on_machine(case)) is not None:
+        return fine
     if case.facts is None:
         return without_trace(case)
     if (why := lacking(case.facts)) is not None:
@@ -63,6 +66,29 @@ def nothing_found(case: Case) -> Finding | None:
     )  # fmt: skip
 
 
+def nothing_on_machine(case: Case) -> Finding | None:
+    """Nothing was found on this machine that holds a run back.
+
+    Seen when a machine was looked at, without a run, a trace or a log, and no check found more than
+    a note. Where the collectives were timed too, confidence is high.
+    What to do: nothing on the machine; `ringside doctor RUN` looks at a run.
+    """
+    machine = case.machine
+    is_more = any(part is not None for part in (case.record, case.facts, case.nccl))
+    if machine is None or is_more:
+        return None
+    evidence = [
+        seen("GPUs", ", ".join(gpu.name for gpu in machine.hardware.gpus) or "none", "driver"),
+        seen("cores", str(machine.num_cores), "affinity and cgroup"),
+    ]
+    if (best := best_busbw(case)) is not None:
+        evidence.append(seen("bus bandwidth", f"{best[0] / 1e9:.1f} GB/s", best[1]))
+    return finding_of(
+        "NONE-002", "none", "medium" if case.sweep is None else "high", severity="note",
+        evidence=tuple(evidence),
+    )  # fmt: skip
+
+
 def without_trace(case: Case) -> Finding:
     """Not explained: what was looked at shows no cause, or too little was measured to name one.
 
@@ -90,6 +116,7 @@ def not_enough_data(why: str) -> Finding:
 
 CONCLUSIONS: dict[str, Callable[..., Finding | None]] = {
     "NONE-001": nothing_found,
+    "NONE-002": nothing_on_machine,
     "UNEXPLAINED-001": without_trace,
     "UNEXPLAINED-002": not_enough_data,
 }

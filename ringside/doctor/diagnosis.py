@@ -14,6 +14,7 @@ from ringside.doctor.case import Case
 from ringside.doctor.conclusions import conclude
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Diagnosis, Finding
+from ringside.doctor.merging import merged, without_repeats
 from ringside.doctor.missing import missing_of
 from ringside.doctor.tested import tested
 from ringside.doctor.traced import trace_findings
@@ -44,15 +45,14 @@ def all_checks() -> tuple[Check, ...]:
 def diagnose(case: Case) -> Diagnosis:
     """The verdict on everything that is known of a run, a machine, or somebody's files."""
     spec = spec_of(case)
-    placed = sorted(
-        ((order, tested(allowed(finding, spec), case)) for order, finding in _found(case)),
-        key=lambda pair: (weight_of(pair[1]), pair[0]),
-    )
+    found = [(order, tested(allowed(finding, spec), case)) for order, finding in _found(case)]
+    placed = sorted(merged(found, case), key=lambda pair: (weight_of(pair[1]), pair[0]))
     findings = [finding for _, finding in placed]
     verdict = conclude(case, findings)
+    others = (finding for finding in findings if finding is not verdict)
     return Diagnosis(
         verdict=verdict,
-        others=tuple(finding for finding in findings if finding is not verdict),
+        others=tuple(without_repeats(verdict, others)),
         missing=missing_of(case),
     )
 

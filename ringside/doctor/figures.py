@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from statistics import median
-from typing import TYPE_CHECKING
-
 from ringside.doctor.case import Case
-from ringside.doctor.findings import Evidence
 from ringside.doctor.phrasing import file_of
-from ringside.events import WindowTimed
-from ringside.machine.yardsticks import YARDSTICKS, Route, Yardstick, route_of
+from ringside.machine.yardsticks import Route, Yardstick, route_of, yardstick_of_route
 from ringside.measurements import Series
 from ringside.measurements.comparison import Trial, trials
 from ringside.nccl_log import worst_ring_edge
 from ringside.nccl_log.derive import has_nvlink
-from ringside.run import RunRecord
 from ringside.spec import RunSpec
 from ringside.speedup import SpeedUp, speedup
 from ringside.trace.bandwidth import bus_bandwidth
-from ringside.trace.findings import Confidence
-from ringside.words import say
-
-if TYPE_CHECKING:
-    from ringside.measurements.attribution import Attribution, Part
-
-EXPERIMENT = "experiment"
 
 
 def spec_of(case: Case) -> RunSpec | None:
@@ -40,59 +26,6 @@ def num_devices(case: Case) -> int | None:
     if case.facts is not None and case.facts.pace.world_size:
         return case.facts.pace.world_size
     return case.nccl.num_ranks if case.nccl is not None else None
-
-
-def steady_windows(record: RunRecord | None) -> list[WindowTimed]:
-    """Windows after the first epoch (of a run of one epoch: after the first window), up to where
-    the profiler first recorded."""
-    if record is None or not record.windows:
-        return []
-    clean = record.clean_windows
-    later = [window for window in clean if window.epoch > record.windows[0].epoch]
-    return later or clean[1:]
-
-
-def window_ms(case: Case, part: str) -> float | None:
-    """The median over the steady windows of a part: step, data, forward, backward, optimizer."""
-    return _middle(getattr(window, f"{part}_ms") for window in steady_windows(case.record))
-
-
-def window_lead_ms(case: Case, part: str) -> float | None:
-    """By how much the slowest rank exceeds the fastest in a part, median of the windows."""
-    pairs = (
-        (getattr(window, f"{part}_ms"), getattr(window, f"{part}_ms_min"))
-        for window in steady_windows(case.record)
-    )
-    return _middle(slow - fast for slow, fast in pairs if fast is not None)
-
-
-def window_share(case: Case, part: str) -> float | None:
-    """A part of the step by the run's own clocks, as a share of the step."""
-    step, one = window_ms(case, "step"), window_ms(case, part)
-    return one / step if step and one is not None else None
-
-
-def step_ms(case: Case) -> float | None:
-    """An optimizer step: by the run's own clocks, else by the trace of the rank in front."""
-    if (known := window_ms(case, "step")) is not None:
-        return known
-    if case.facts is None:
-        return None
-    pace = case.facts.pace
-    return pace.breakdown.wall_us / pace.num_counted_steps / 1000
-
-
-def transfer_share(case: Case) -> float | None:
-    """Exposed transfer of the rank that sets the pace, without waiting."""
-    return case.facts.pace.breakdown.ratio("exposed_transfer") if case.facts is not None else None
-
-
-def exposed_share(case: Case) -> float | None:
-    """Exposed transfer and waiting of the rank that sets the pace."""
-    if case.facts is None:
-        return None
-    part = case.facts.pace.breakdown
-    return part.ratio("exposed_transfer") + part.ratio("exposed_wait")
 
 
 def efficiency_of(case: Case) -> SpeedUp:
@@ -124,6 +57,18 @@ def bucket_bytes(case: Case) -> tuple[int, ...]:
     sizes = told or record.observed.bucket_bytes
     whole = sum(sizes)
     return tuple(round(size * sent / whole) for size in sizes) if sent and whole else sizes
+
+
+def source_of_bytes(case: Case) -> str:
+    """Where `gradient_bytes` come from."""
+    is_run = case.record is not None and case.record.observed is not None
+    return "events.jsonl" if is_run else "trace"
+
+
+def num_passes(case: Case) -> int:
+    """How often the bytes cross in a step, see `wire_bytes`: 3 for FSDP, else 2."""
+    spec = spec_of(case)
+    return 3 if spec is not None and spec.strategy == "fsdp" else 2
 
 
 def wire_bytes(num_bytes: int, num_ranks: int, passes: int = 2) -> float:
@@ -204,35 +149,6 @@ def is_over_nvlink(case: Case) -> bool | None:
     return any(link.kind == "nvlink" for link in links) if links else None
 
 
-def attributed(case: Case) -> Attribution | None:
-    """What the experiment says of the step; None where there is none or its main arm failed."""
-    if case.experiment is None:
-        return None
-    from ringside.measurements.attribution import attribution
-
-    found = attribution(case.experiment)
-    return found if found.step_ms is not None else None
-
-
-def surely(part: Part) -> Confidence:
-    """high: the difference is twice its spread or more; medium: it only exceeds it."""
-    return "high" if part.ms >= 2 * part.spread_ms else "medium"
-
-
-def parts_shown(found: Attribution) -> tuple[Evidence, ...]:
-    """All parts of the experiment with their spread; what is unexplained too."""
-    step = f"{found.step_ms:.1f} ± {found.step_spread_ms:.1f} ms"
-    parts = (
-        Evidence(
-            label=say(f"doctor.experiment_{part.name}"),
-            value=f"{part.ms:.1f} ± {part.spread_ms:.1f} ms, {part.share_ratio:.0%}",
-            source=EXPERIMENT,
-        )
-        for part in found.parts
-    )
-    return (Evidence(label=say("doctor.experiment_step"), value=step, source=EXPERIMENT), *parts)
-
-
 def device_name(case: Case) -> str:
     """The device as its driver calls it; empty when nobody said."""
     if case.record is not None and case.record.observed is not None:
@@ -250,11 +166,4 @@ def yardstick_for(case: Case) -> Yardstick | None:
         route = by_link.get(nvlink)
     else:
         route = route_of(transport, ())
-    name = device_name(case)
-    fits = (y for y in YARDSTICKS if y.route == route)
-    return next((y for y in fits if not y.devices or any(d in name for d in y.devices)), None)
-
-
-def _middle(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    return yardstick_of_route(route, device_name(case))

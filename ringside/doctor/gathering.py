@@ -116,6 +116,11 @@ def end_of(path: Path, num_bytes: int = CONSOLE_BYTES) -> str:
         return ""
 
 
+def environment_of(record: RunRecord) -> dict[str, str] | None:
+    """The variables that a rank of the run had; None where the run never said."""
+    return record.observed.environment if record.observed is not None else None
+
+
 def foreign_variables(run: RunDir, record: RunRecord) -> dict[str, str]:
     """The variables of the run that Ringside did not set itself; those of the preset count.
 
@@ -141,15 +146,14 @@ def _measured(root: Path, record: RunRecord, hardware: Hardware | None) -> dict[
     spec = record.spec
     if spec is None:
         return {}
-    store = Store(root)
+    store, inherited = Store(root), environment_of(record)
     name = record.observed.device_name if record.observed is not None else None
     found = {
-        "experiment": store.experiment(spec, name),
-        "description": store.description(spec, name),
+        "experiment": store.experiment(spec, name, inherited=inherited, hardware=hardware),
+        "description": store.description(spec, name, hardware=hardware),
     }
     if hardware is None or spec.num_processes < 2:
         return found
-    inherited = record.observed.environment if record.observed is not None else None
     sweep = store.sweep(hardware, spec.num_processes, spec.environment, inherited=inherited)
     return {**found, "sweep": sweep}
 

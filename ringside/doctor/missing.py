@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
+import msgspec
+
+from ringside.doctor.applying import estimate_command, request_command
 from ringside.doctor.case import Case
-from ringside.spec import RunSpec
+from ringside.spec import DEFAULT_PROFILE_STEPS
+from ringside.speedup import baseline_of
 from ringside.words import say
 
 
@@ -21,23 +24,19 @@ def _of_the_run(case: Case) -> Iterator[str]:
         return
     is_several = record.spec.num_devices > 1
     if case.facts is None:
-        yield say("doctor.missing_trace", run=record.name)
+        profiled = msgspec.structs.replace(record.spec, profile_steps=DEFAULT_PROFILE_STEPS)
+        yield say("doctor.missing_trace", run=record.name, command=request_command(profiled))
     if is_several and case.baseline is None:
-        yield say("doctor.missing_baseline")
+        command = request_command(baseline_of(record.spec))
+        yield say("doctor.missing_baseline", command=command)
     if is_several and case.experiment is None:
         yield say("doctor.missing_experiment", run=record.name)
     if case.description is None:
-        yield say("doctor.missing_description", command=_estimate(record.spec))
+        yield say("doctor.missing_description", command=estimate_command(record.spec))
     if is_several and case.sweep is None:
         yield say("doctor.missing_sweep")
     if is_several and case.nccl is None and record.spec.device == "cuda":
         yield say("doctor.missing_nccl")
-
-
-def _estimate(spec: RunSpec) -> str:
-    """The estimate of the same model on the same data."""
-    words = [f"--model={spec.model}", f"--data={spec.data.label}", "--measure"]
-    return shlex.join(["ringside", "estimate", spec.preset, *words])
 
 
 def _of_the_ranks(case: Case) -> Iterator[str]:

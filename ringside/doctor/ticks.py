@@ -10,16 +10,19 @@ from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
 from ringside.doctor.figures import (
     alone_us,
-    exposed_share,
     gradient_bytes,
     num_devices,
+    num_passes,
     series_of,
+    source_of_bytes,
     spec_of,
     transport_of,
-    window_ms,
     wire_bytes,
 )
-from ringside.doctor.phrasing import file_of
+from ringside.doctor.gains import bound_of
+from ringside.doctor.phrasing import Remedy, file_of
+from ringside.doctor.shares import exposed_share
+from ringside.doctor.variables import variables_of
 from ringside.run import EpochRow, RunRecord
 from ringside.spec import RunSpec
 from ringside.words import say
@@ -42,32 +45,44 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bytes_on_the_wire(case: Case) -> tuple[State, tuple[Figure, ...]]:
-    """Parameters, gradient bytes, bytes a GPU sends, and whether the backward pass can hide them"""
+    """Parameters, gradient bytes, bytes a GPU sends, and whether a backward pass can hide them."""
     num, sent = num_devices(case) or 1, gradient_bytes(case)
     observed = case.record.observed if case.record is not None else None
     parameters = observed and (observed.num_trainable_parameters or observed.num_parameters)
-    passes = 3 if observed is not None and observed.strategy == "fsdp" else 2
-    alone, backward = alone_us(case), window_ms(case, "backward")
+    alone, backward = alone_us(case), backward_us(case)
+    exposed = exposed_share(case)
     figures = (
         _figure("parameters", f"{parameters:,}" if parameters else None, "events.jsonl", "run"),
-        _figure("gradient_bytes", _mb(sent), _source_of_bytes(case), "run"),
+        _figure("gradient_bytes", _mb(sent), source_of_bytes(case), "run"),
         _figure(
-            "wire_bytes", _sent(sent, num, passes), _source_of_bytes(case), "run",
+            "wire_bytes", _sent(sent, num, num_passes(case)), source_of_bytes(case), "run",
         ),
         _figure("alone", _ms(alone), "sweep", "sweep"),
-        _figure("backward", None if backward is None else f"{backward:.1f} ms", "events.jsonl",
-                "run"),
+        _figure("backward", _ms(backward), "description", "estimate"),
     )  # fmt: skip
     if num == 1 or sent is None:
         return ("ok" if num == 1 and observed is not None else "unknown"), figures
+    if exposed is not None and exposed >= WARNING:
+        return "attention", figures
     if alone is None or backward is None:
         return "unknown", figures
-    return ("ok" if alone / 1000 <= backward else "attention"), figures
+    return ("ok" if alone <= backward else "attention"), figures
+
+
+def backward_us(case: Case) -> float | None:
+    """The backward pass of one device alone at the run's images, without any exchange in it.
+
+    The run's own clock is no measure: its backward pass ends when the last message has come.
+    """
+    spec = spec_of(case)
+    profiles = case.description.profiles if case.description is not None else ()
+    own = (one.backward_us for one in profiles if spec and one.batch == spec.micro_batch)
+    return next(own, None)
 
 
 def nccl_settings(case: Case) -> tuple[State, tuple[Figure, ...]]:
     """Variables that are set, the way of the bytes, and how long an all-reduce really takes."""
-    bad = [one for one in case.variables if one.level in ("handicap", "leftover")]
+    bad = [one for one in variables_of(case) if one.level in ("handicap", "leftover")]
     transport, alone = transport_of(case), alone_us(case)
     series, sent = series_of(case), gradient_bytes(case)
     known = case.record is not None or case.nccl is not None
@@ -101,9 +116,10 @@ def overlap(case: Case) -> tuple[State, tuple[Figure, ...]]:
 
 def accumulation(case: Case) -> tuple[State, tuple[Figure, ...]]:
     """Micro-steps, batch and learning rate, and the most that accumulating can gain."""
-    spec, exposed = spec_of(case), exposed_share(case)
+    spec = spec_of(case)
     steps = spec.training.accumulation_steps if spec is not None else 1
-    bound = None if exposed is None else exposed * (1 - 1 / ACCUMULATED)
+    more = Remedy(overrides={"accumulation_steps": str(ACCUMULATED * steps)})
+    bound = bound_of(more, case)
     figures = [
         _figure("micro_steps", None if spec is None else str(steps), "spec.json", "run"),
         _figure("batch", None if spec is None else f"{spec.global_batch:,}", "spec.json", "run"),
@@ -172,9 +188,9 @@ def _is_worse(record: RunRecord, baseline: RunRecord) -> bool:
     from ringside.rundir import RunDir
 
     kept = [read_predictions(RunDir(Path(one.path))) for one in (baseline, record)]
-    intervals = score_differences(*kept)
-    if intervals:
-        return any(interval.high < 0 for interval in intervals.values() if interval is not None)
+    found = score_differences(*kept)
+    if found is not None:
+        return any(one.high < 0 for one in found.means.values() if one is not None)
     own, base = _scored(record), _scored(baseline)
     pairs = [(getattr(own, name), getattr(base, name)) for name in ("auc_macro", "f1_macro")]
     return any(a is not None and b is not None and a < b - FALL for a, b in pairs)
@@ -198,11 +214,6 @@ def _figure(name: str, value: str | None, source: str | None, how: str, **values
     if value is None:
         return Figure(label=label, value=None, how=say(f"doctor.walk_how_{how}"))
     return Figure(label=label, value=value, source=source)
-
-
-def _source_of_bytes(case: Case) -> str:
-    is_run = case.record is not None and case.record.observed is not None
-    return "events.jsonl" if is_run else "trace"
 
 
 def _rate(spec: RunSpec) -> str:

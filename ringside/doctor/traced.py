@@ -9,17 +9,20 @@ from ringside.doctor.bands import severity_of
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Evidence, Finding, Severity
+from ringside.doctor.gains import with_bound
 from ringside.doctor.phrasing import Remedy, file_of, key_of, seen
-from ringside.doctor.variables import forced_ways
+from ringside.doctor.shares import Stretch, at_most_medium, both_steps, share_of, stretch_of
+from ringside.doctor.variables import forced_ways, taking_away
 from ringside.doctor.weighing import HANDICAPS
 from ringside.trace import Facts, RankFacts
 from ringside.trace import Finding as TraceFinding
+from ringside.trace.findings import Cause
 from ringside.trace.judging import all_checks, lacking
 from ringside.words import catalogue, say
 
 # Parts of the breakdown that are shown for every finding, largest first, from this share on.
 SHOWN = 0.03
-MAX_BUCKETS = 3
+MAX_BUCKETS = 1
 
 
 def trace_findings(case: Case) -> Iterator[tuple[int, Finding]]:
@@ -35,18 +38,22 @@ def trace_findings(case: Case) -> Iterator[tuple[int, Finding]]:
 def as_finding(found: TraceFinding, case: Case) -> Finding:
     """A trace's finding with evidence, next step and remedy."""
     assert case.facts is not None
-    remedy = _remedy(found, case)
+    remedy, how = _remedy(found, case)
+    share = _share(found, case)
+    stretch = stretch_of(case)
+    evidence = (*_own(found.code, case.facts), *_parts(case.facts.pace, stretch))
+    is_launch = found.cause == "launch"
     return Finding(
         code=found.code,
         cause=found.cause,
-        severity=_severity(found),
-        sentence=found.sentence,
-        evidence=(*_own(found.code, case.facts), *evidence_of(case.facts.pace)),
-        share_ratio=found.share_ratio,
-        gain_ratio=_gain(found),
-        confidence=found.confidence,
+        severity=_severity(found.cause, share),
+        sentence=" ".join([found.sentence, *_of_own_step(share, case)]),
+        evidence=(*both_steps(case), *evidence, *_messages(case.facts.pace)),
+        share_ratio=share,
+        gain_ratio=_gain(found, share, remedy),
+        confidence=at_most_medium(case, found.confidence) if is_launch else found.confidence,
         refutation=found.refutation,
-        next_step=_next_step(found, remedy),
+        next_step=_next_step(found, how),
         preset=remedy.preset,
         overrides=dict(remedy.overrides),
         unset=remedy.unset,
@@ -72,28 +79,27 @@ def _signs(code: str, rank: RankFacts) -> tuple[tuple[str, str], ...]:
         return (("reduces", f"{rank.num_all_reduces:.0f}"),)
     if code == "UNUSED-001":
         return (("searches", f"{host.num_searches:.0f}"),)
-    if code in ("LATE-001", "LATE-002", "LINK-001"):
+    if code in ("LATE-001", "LATE-002"):
         waiting = f"{rank.breakdown.ratio('exposed_wait'):.1%}"
         return (("computing", f"{rank.breakdown.compute_us / num / 1000:.1f} ms"),
                 ("waiting", waiting))  # fmt: skip
     return ()
 
 
-def evidence_of(rank: RankFacts) -> tuple[Evidence, ...]:
-    """The parts of a step of a rank, and its largest messages with their bandwidth."""
-    return (*_parts(rank), *_messages(rank))
-
-
-def _parts(rank: RankFacts) -> Iterator[Evidence]:
+def _parts(rank: RankFacts, stretch: Stretch | None) -> Iterator[Evidence]:
+    """The parts of a rank's step, in milliseconds where they are shares of a longer one."""
     step_ms = rank.breakdown.wall_us / rank.num_counted_steps / 1000
-    yield seen(say("doctor.step", rank=rank.rank), f"{step_ms:.1f} ms", file_of(rank))
+    if stretch is None:
+        yield seen(say("doctor.step", rank=rank.rank), f"{step_ms:.1f} ms", file_of(rank))
     parts = [(rank.breakdown.ratio(name), name) for name in PARTS]
     for share, name in sorted(parts, reverse=True):
         if share >= SHOWN:
-            yield seen(say(f"doctor.part_{name}"), f"{share:.0%}", file_of(rank))
+            value = f"{share:.0%}" if stretch is None else f"{share * step_ms:.1f} ms, profiled"
+            yield seen(say(f"doctor.part_{name}"), value, file_of(rank))
 
 
 def _messages(rank: RankFacts) -> Iterator[Evidence]:
+    """The largest message with its bandwidth."""
     for bucket in rank.buckets[:MAX_BUCKETS]:
         if not bucket.num_bytes:
             continue
@@ -110,29 +116,48 @@ PARTS = (
 )  # fmt: skip
 
 
-def _severity(found: TraceFinding) -> Severity:
-    if found.cause == "compute":
+def _share(found: TraceFinding, case: Case) -> float | None:
+    """Of the run's own step."""
+    if found.share_ratio is None:
+        return None
+    part = {"launch": "host_wait", "compute": "work"}.get(found.cause, "")
+    return share_of(case, found.share_ratio, part=part)
+
+
+def _of_own_step(share: float | None, case: Case) -> Iterator[str]:
+    """The trace's sentence speaks of the profiled step."""
+    stretch = stretch_of(case)
+    if stretch is not None and share is not None:
+        yield say("doctor.of_own_step", ms=stretch.own_ms, share=share)
+
+
+def _severity(cause: Cause, share: float | None) -> Severity:
+    if cause == "compute":
         return "note"
-    severity = severity_of(found.share_ratio)
-    return "warning" if severity == "note" and found.cause in HANDICAPS else severity
+    severity = severity_of(share)
+    return "warning" if severity == "note" and cause in HANDICAPS else severity
 
 
-def _gain(found: TraceFinding) -> float | None:
+def _gain(found: TraceFinding, share: float | None, remedy: Remedy) -> float | None:
     """What a GPU computes is no loss, and the search for unused parameters is not all of theirs."""
-    return None if found.cause in ("compute", "unused_parameters") else found.share_ratio
+    if found.cause in ("compute", "unused_parameters"):
+        return None
+    return share if remedy.gain_ratio is None else remedy.gain_ratio
 
 
-def _remedy(found: TraceFinding, case: Case) -> Remedy:
+def _remedy(found: TraceFinding, case: Case) -> tuple[Remedy, str | None]:
     """A way that is shut by hand is opened before bytes are saved on the slower one."""
+    how = None
+    remedy = remedy_of(found.code, spec_of(case))
     if found.code == "LINK-001":
-        forced = forced_ways(case)
-        if forced:
-            return Remedy(unset=forced)
-    return remedy_of(found.code, spec_of(case))
+        if forced := forced_ways(case):
+            remedy, how = taking_away(forced, case)
+        remedy = with_bound(remedy, case)
+    return remedy, how
 
 
-def _next_step(found: TraceFinding, remedy: Remedy) -> str:
-    if remedy.unset:
-        return say("doctor.link_001_next_forced", names=", ".join(remedy.unset))
+def _next_step(found: TraceFinding, how: str | None) -> str:
+    if how is not None:
+        return say("doctor.link_001_next_forced", how=how)
     key = f"doctor.{key_of(found.code)}_next"
     return say(key) if key in catalogue() else found.refutation

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ringside.measurements import Gradient
+from ringside.spec import RunSpec
 
 MIB = 2**20
 FIRST_BYTES = 1 * MIB
@@ -53,11 +54,6 @@ def limits_of(bucket_cap_mb: int | None) -> tuple[int, ...]:
     return (bucket_cap_mb * MIB,)
 
 
-def first_layout(gradients: Sequence[Gradient]) -> list[Bucket]:
-    """Before the first step has told the order: all gradients in one bucket."""
-    return [_bucket(gradients)] if gradients else []
-
-
 def layout(gradients: Sequence[Gradient], bucket_cap_mb: int | None = None) -> list[Bucket]:
     """The buckets of every later step, in the order in which they are sent.
 
@@ -76,6 +72,18 @@ def unused_layout(gradients: Sequence[Gradient], bucket_cap_mb: int | None = Non
     The order of the model is that of readiness backwards, but for a few neighbours.
     """
     return layout(gradients[::-1], bucket_cap_mb)[::-1]
+
+
+def buckets_of(spec: RunSpec, gradients: Sequence[Gradient]) -> list[Bucket]:
+    """The buckets of a request's DDP, in the order in which they are sent."""
+    lay_out = unused_layout if spec.training.find_unused_parameters else layout
+    return lay_out(gradients, spec.training.bucket_cap_mb)
+
+
+def bucket_sizes(spec: RunSpec, gradients: Sequence[Gradient]) -> tuple[int, ...]:
+    """The bytes that travel of each bucket: under a 16-bit hook half of them."""
+    divisor = 1 if spec.training.comm_hook == "no" else 2
+    return tuple(bucket.num_bytes // divisor for bucket in buckets_of(spec, gradients))
 
 
 def _bucket(gradients: Sequence[Gradient]) -> Bucket:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
-from ringside.estimate.calibration import Calibration, work_among
-from ringside.estimate.links import Link
-from ringside.estimate.memory import memory_parts
-from ringside.estimate.steps import NotEstimated, Step, step_of
+from ringside.estimate.calibration import Calibration, no_batch, step_with, work_with
+from ringside.estimate.likeness import refuse_other_model, reservations
+from ringside.estimate.memory import memory_parts, peaks
+from ringside.estimate.steps import NotEstimated, Step, refuse_unmodelled
 from ringside.estimate.work import Work, work_at
 from ringside.measurements import Description, Sweep
 from ringside.measurements.crowd import crowding_ratio
@@ -24,13 +25,18 @@ UNSURE_RATIO: dict[Confidence, float] = {
 `benchmarks/estimate.py` checks for a calibrated replay and for one device plus a sweep, and a guess
 for what goes beyond."""
 
+HIDDEN_RATIO = 0.05
+"""From this share of the step on it is said that waiting for the link is not all to be won."""
+
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     """A prediction; a figure is None where `missing` says what would have to be measured.
 
     `step_ms` is an optimizer step and lies between `step_ms_low` and `step_ms_high`.
     `speedup`: images/s against one device at the same precision and per-device batch.
-    `exposed_ratio`: share of the step in which the device only waits for communication.
+    `exposed_ratio`: share of the step in which the device only waits for communication;
+    `gain_ratio`: what of the step a link that takes no time would save, which is less where the
+    host sets the pace.
     `parts`: device milliseconds of a step (`forward_ms`, `backward_ms`, `optimizer_ms`,
     `communication_ms`, `exposed_ms`) and the host's (`launch_ms`); they run side by side.
     `memory_parts`: bytes of a device. `notes`: what was taken for granted.
@@ -49,6 +55,7 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
     speedup: float | None = None
     memory_bytes: int | None = None
     exposed_ratio: float | None = None
+    gain_ratio: float | None = None
     num_bytes: int | None = None
     parts: dict[str, float] = {}
     memory_parts: dict[str, int] = {}
@@ -81,31 +88,16 @@ def estimate(spec: RunSpec, inputs: Inputs) -> Estimate:
         global_batch=spec.global_batch,
     )
     nothing = _with_memory(nothing, spec, inputs)
+    calibration = inputs.calibration or Calibration()
     try:
-        work = _work(spec, inputs)
-        step = _step(spec, inputs, work)
+        refuse_unmodelled(spec)
+        refuse_other_model(spec, calibration)
+        work = work_with(spec, inputs.description, calibration)
+        step = step_with(spec, inputs.description, inputs.sweep, calibration)
     except NotEstimated as reason:
-        return msgspec.structs.replace(nothing, missing=(str(reason), *nothing.missing))
+        missing = dict.fromkeys((str(reason), *nothing.missing))
+        return msgspec.structs.replace(nothing, missing=tuple(missing))
     return _with_step(nothing, spec, inputs, work, step)
-
-
-def _work(spec: RunSpec, inputs: Inputs) -> Work:
-    if inputs.description is None:
-        raise NotEstimated(say("estimate.no_description", model=spec.model))
-    work = work_among(inputs.description, spec)
-    if work is None:
-        batches = ", ".join(str(profile.batch) for profile in inputs.description.profiles)
-        raise NotEstimated(say("estimate.no_batch", batch=spec.micro_batch, measured=batches))
-    return work.scaled(inputs.calibration.work_ratio) if inputs.calibration else work
-
-
-def _step(spec: RunSpec, inputs: Inputs, work: Work) -> Step:
-    link = None
-    if inputs.sweep is not None:
-        ratio = inputs.calibration.contention_ratio if inputs.calibration else 1.0
-        link = Link(inputs.sweep, spec.num_processes, contention_ratio=ratio)
-    assert inputs.description is not None
-    return step_of(spec, inputs.description, work, link)
 
 
 def _with_step(found: Estimate, spec: RunSpec, inputs: Inputs, work: Work, step: Step) -> Estimate:
@@ -129,6 +121,7 @@ def _with_step(found: Estimate, spec: RunSpec, inputs: Inputs, work: Work, step:
         samples_per_s=samples_per_s,
         speedup=samples_per_s / alone_per_s,
         exposed_ratio=min(1.0, step.exposed_us / step_us),
+        gain_ratio=max(0.0, 1 - max(data_us, step.linkless_us) / step_us),
         num_bytes=step.num_bytes,
         parts=_parts(spec, work, step, data_us),
         confidence=confidence,
@@ -138,12 +131,13 @@ def _with_step(found: Estimate, spec: RunSpec, inputs: Inputs, work: Work, step:
 
 
 def _alone_per_s(spec: RunSpec, inputs: Inputs) -> float:
-    """Images a second of one device that has the machine to itself."""
+    """Images a second of one device that has the machine, its loaders included, to itself."""
     assert inputs.description is not None
     work = work_at(inputs.description, spec.micro_batch)
     assert work is not None
-    ratio = inputs.calibration.work_ratio if inputs.calibration else 1.0
-    return 1e6 * work.batch / work.scaled(ratio).step_us
+    ratio = inputs.calibration.work_ratio_among(1) if inputs.calibration else 1.0
+    alone_per_s = 1e6 * work.batch / work.scaled(ratio).step_us
+    return min(alone_per_s, inputs.data_rate_per_s or alone_per_s)
 
 
 def _with_memory(found: Estimate, spec: RunSpec, inputs: Inputs) -> Estimate:
@@ -151,25 +145,40 @@ def _with_memory(found: Estimate, spec: RunSpec, inputs: Inputs) -> Estimate:
         return found
     parts = memory_parts(spec, inputs.description)
     if parts is None:
-        return msgspec.structs.replace(found, missing=(say("estimate.no_memory"),))
+        is_far = len(peaks(inputs.description)) > 1
+        batch = spec.micro_batch
+        reason = no_batch(inputs.description, batch) if is_far else say("estimate.no_memory")
+        return msgspec.structs.replace(found, missing=(reason,))
     return msgspec.structs.replace(found, memory_parts=parts, memory_bytes=sum(parts.values()))
+
+
+def _calibration(spec: RunSpec, inputs: Inputs) -> Calibration | None:
+    """None where the calibrating run says nothing of this request: of one alone among several."""
+    found = inputs.calibration
+    if found and found.spec and spec.num_processes == 1 < found.spec.num_processes:
+        return None
+    return found
 
 
 def _is_crowd_unknown(spec: RunSpec, inputs: Inputs) -> bool:
     """Whether nothing says what the processes cost each other: no probe, and no run of several."""
-    if inputs.description is None or inputs.calibration is not None:
+    """What the ratios of a run say of it, they say of that run's batch and link together."""
+    if inputs.description is None:
         return False
     num, batch = spec.num_processes, spec.micro_batch
     return crowding_ratio(inputs.description, num, batch) is None
 
 
 def _confidence(spec: RunSpec, inputs: Inputs, work: Work, step: Step) -> Confidence:
-    """High where a run calibrates it; low where it goes beyond what was measured."""
+    """High where a run with one other knob calibrates it; low beyond what was measured."""
     is_guess = work.is_host_bound and not work.is_device_known and step.exposed_us > 0
     is_guess = is_guess or _is_crowd_unknown(spec, inputs)
     if step.is_rough or step.is_extrapolated or work.is_extrapolated or is_guess:
         return "low"
-    return "high" if inputs.calibration or step.communication_us == 0 else "medium"
+    if (calibration := _calibration(spec, inputs)) is None:
+        return "high" if step.communication_us == 0 else "medium"
+    is_unsure = calibration.spec is None or any(reservations(spec, calibration))
+    return "medium" if is_unsure else "high"
 
 
 def _range(step_us: float, work: Work, step: Step, confidence: Confidence) -> tuple[float, float]:
@@ -198,6 +207,9 @@ def _notes(spec: RunSpec, inputs: Inputs, work: Work, step: Step, data_us: float
         notes.append(say("estimate.without_data"))
     elif data_us > step.step_us:
         notes.append(say("estimate.data_bound", rate=inputs.data_rate_per_s))
+    exposed_ratio = step.exposed_us / step.step_us
+    if work.is_host_bound and exposed_ratio > step.gain_ratio + HIDDEN_RATIO:
+        notes.append(say("estimate.host_hides", exposed=exposed_ratio, gain=step.gain_ratio))
     if work.is_host_bound and not work.is_device_known and step.exposed_us > 0:
         notes.append(say("estimate.host_unknown", batch=work.batch))
     if _is_crowd_unknown(spec, inputs):
@@ -206,6 +218,13 @@ def _notes(spec: RunSpec, inputs: Inputs, work: Work, step: Step, data_us: float
         notes.append(say("estimate.extrapolated"))
     if step.is_rough:
         notes.append(say("estimate.rough"))
-    if inputs.calibration and inputs.calibration.run:
-        notes.append(say("estimate.calibrated", run=inputs.calibration.run))
-    return notes
+    return [*notes, *_notes_of_calibration(spec, inputs)]
+
+
+def _notes_of_calibration(spec: RunSpec, inputs: Inputs) -> Iterator[str]:
+    if calibration := _calibration(spec, inputs):
+        if calibration.run:
+            yield say("estimate.calibrated", run=calibration.run)
+        yield from reservations(spec, calibration)
+    elif inputs.calibration:
+        yield say("estimate.calibration_several", run=inputs.calibration.run)

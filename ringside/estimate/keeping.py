@@ -11,11 +11,15 @@ from ringside.errors import RingsideError
 from ringside.estimate.calibration import measured_step_us
 from ringside.estimate.estimate import Estimate, Inputs, estimate
 from ringside.hardware import Hardware
+from ringside.measurements import Sweep
+from ringside.measurements.store import Store
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
 MANY_SAMPLES = 2**40
+FARTHEST_RANKS = 16
+"""Of a sweep that stands in for another number of ranks."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,17 +44,29 @@ def inputs_for(
 
     `is_hurried`: data that take longer than a moment are not counted.
     """
-    from ringside.measurements.store import Store
-
     store = Store(root)
-    num_ranks = spec.num_processes
-    sweep = store.sweep(hardware, num_ranks, spec.environment) if num_ranks > 1 else None
+    sweep = nearest_sweep(store, spec, hardware) if spec.num_processes > 1 else None
     return Inputs(
-        description=store.description(spec, _device_name(spec, hardware)),
+        description=store.description(spec, _device_name(spec, hardware), hardware=hardware),
         sweep=sweep,
         num_samples=num_samples_of(spec, is_hurried=is_hurried),
         data_rate_per_s=data_rate_per_s,
     )
+
+
+def nearest_sweep(store: Store, spec: RunSpec, hardware: Hardware) -> Sweep | None:
+    """The latest sweep of as many ranks under the request's variables, else of the nearest number.
+
+    Between equally near ones that of more ranks: its slowest pair is more likely to be among those
+    that train.
+    """
+    wanted = spec.num_processes
+    devices = len(hardware.gpus) or hardware.num_cores
+    counts = range(2, min(max(devices, wanted), wanted + FARTHEST_RANKS) + 1)
+    for count in sorted(counts, key=lambda count: (abs(count - wanted), -count)):
+        if (found := store.sweep(hardware, count, spec.environment)) is not None:
+            return found
+    return None
 
 
 def num_samples_of(spec: RunSpec, *, is_hurried: bool = False) -> int | None:

@@ -26,18 +26,18 @@ class Timing:
 class Link:
     """The sweep as a function: operation, bytes, ranks to microseconds.
 
-    Series of other variables than those of the machine as it is are experiments and do not count,
-    unless `environment` names them. `contention_ratio` multiplies every time.
+    Series of other variables than those of the machine as it is are experiments and do not count.
+    `contention_ratio` multiplies every time; 0 is a link that takes none.
     """
 
-    def __init__(
-        self, sweep: Sweep, num_ranks: int, *,
-        environment: dict[str, str] | None = None, contention_ratio: float = 1.0,
-    ) -> None:  # fmt: skip
+    def __init__(self, sweep: Sweep, num_ranks: int, *, contention_ratio: float = 1.0) -> None:
         self.sweep, self.num_ranks = sweep, num_ranks
         self.contention_ratio = contention_ratio
-        wanted = environment or {}
-        self._series = [series for series in sweep.series if series.environment == wanted]
+        self._series = [series for series in sweep.series if not series.environment]
+
+    def free(self) -> Link:
+        """The same collectives in no time."""
+        return Link(self.sweep, self.num_ranks, contention_ratio=0.0)
 
     @property
     def backend(self) -> str | None:

@@ -7,6 +7,7 @@ measured batches; what a strategy adds or shards is counted in bytes of the weig
 from __future__ import annotations
 
 from ringside.estimate import sharded
+from ringside.estimate.work import is_within_reach
 from ringside.measurements import Description
 from ringside.spec import RunSpec
 
@@ -14,9 +15,14 @@ WORKING_UNITS = 2
 """Units of FSDP that are gathered at once: the one that computes and the one ahead."""
 
 
+def peaks(description: Description) -> dict[int, int]:
+    """The measured peak in bytes by images; empty on a CPU."""
+    return {p.batch: p.peak_bytes for p in description.profiles if p.peak_bytes is not None}
+
+
 def line(description: Description) -> tuple[float, float] | None:
     """(fixed bytes, bytes per image), by least squares; None with fewer than two batches."""
-    points = {p.batch: p.peak_bytes for p in description.profiles if p.peak_bytes is not None}
+    points = peaks(description)
     if len(points) < 2:
         return None
     mean_batch = sum(points) / len(points)
@@ -27,13 +33,15 @@ def line(description: Description) -> tuple[float, float] | None:
 
 
 def memory_parts(spec: RunSpec, description: Description) -> dict[str, int] | None:
-    """Bytes of one device, by part; they add up to the peak. None where it was not measured.
+    """Bytes of one device, by part; they add up to the peak.
 
+    None where it was not measured, and for a batch farther outside the measured ones than a step is
+    said for (`work.REACH`): allocators and convolutions choose other workspaces there.
     `other` is what the fit leaves beside weights, buffers and optimizer state: workspaces, inputs,
     16-bit copies of weights.
     """
     fitted = line(description)
-    if fitted is None:
+    if fitted is None or not is_within_reach(peaks(description), spec.micro_batch):
         return None
     fixed_bytes, bytes_per_image = fitted
     weights, buffers = description.parameter_bytes, description.buffer_bytes

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ringside.estimate import sharded
-from ringside.estimate.buckets import layout, unused_layout
+from ringside.estimate.buckets import bucket_sizes, buckets_of
 from ringside.estimate.links import Link, Timing
 from ringside.estimate.timeline import Message, Replay, replay
 from ringside.estimate.work import Work
@@ -38,16 +39,24 @@ class NotEstimated(Exception):  # noqa: N818
 class Step:
     """An optimizer step; times in microseconds, `num_bytes` what a rank hands to collectives.
 
-    `communication_spread_us`: how much longer the slow tenth of the repeats makes it.
+    `linkless_us`: the step if every collective took no time; less may be won than is exposed, where
+    the host sets the pace and the device makes up for waiting. `communication_spread_us`: how much
+    longer the slow tenth of the repeats makes it.
     """
 
     step_us: float
     communication_us: float
     exposed_us: float
     num_bytes: int
+    linkless_us: float = 0.0
     communication_spread_us: float = 0.0
     is_extrapolated: bool = False
     is_rough: bool = False
+
+    @property
+    def gain_ratio(self) -> float:
+        """What a link that takes no time would save of the step."""
+        return max(0.0, 1 - self.linkless_us / self.step_us) if self.step_us else 0.0
 
 
 def step_of(spec: RunSpec, description: Description, work: Work, link: Link | None) -> Step:
@@ -59,6 +68,11 @@ def step_of(spec: RunSpec, description: Description, work: Work, link: Link | No
         raise NotEstimated(say("estimate.no_sweep", num=spec.num_processes))
     if not work.gradients:
         raise NotEstimated(say("estimate.no_gradients"))
+    step = _over(link, spec, description, work)
+    return replace(step, linkless_us=_over(link.free(), spec, description, work).step_us)
+
+
+def _over(link: Link, spec: RunSpec, description: Description, work: Work) -> Step:
     if spec.strategy == "local_sgd":
         return _local_sgd(spec, description, work, link)
     if spec.strategy == "fsdp":
@@ -85,7 +99,8 @@ def refuse_unmodelled(spec: RunSpec) -> None:
 
 
 def _alone(spec: RunSpec, work: Work) -> Step:
-    return Step(_micro_steps_us(spec, work) + work.step_us, 0.0, 0.0, 0)
+    step_us = _micro_steps_us(spec, work) + work.step_us
+    return Step(step_us, 0.0, 0.0, 0, linkless_us=step_us)
 
 
 def _micro_steps_us(spec: RunSpec, work: Work) -> float:
@@ -98,9 +113,7 @@ def _micro_steps_us(spec: RunSpec, work: Work) -> float:
 def _ddp(spec: RunSpec, work: Work, link: Link) -> Step:
     """The buckets of `layout`, with half the bytes and two casts under a 16-bit hook."""
     hook = spec.training.comm_hook
-    lay_out = unused_layout if spec.training.find_unused_parameters else layout
-    buckets = lay_out(work.gradients, spec.training.bucket_cap_mb)
-    sizes = [bucket.num_bytes // (1 if hook == "no" else 2) for bucket in buckets]
+    buckets, sizes = buckets_of(spec, work.gradients), bucket_sizes(spec, work.gradients)
     timings = [timed(link, "all_reduce", size, hook if hook != "no" else "fp32") for size in sizes]
     cast_us = 0.0
     if hook != "no":
@@ -153,7 +166,7 @@ def _fsdp(spec: RunSpec, work: Work, link: Link) -> Step:
     return replace(step, is_rough=True)
 
 
-def _step(before_us: float, found: Replay, sizes: list[int], timings: list[Timing]) -> Step:
+def _step(before_us: float, found: Replay, sizes: Sequence[int], timings: list[Timing]) -> Step:
     spread_us = sum(timing.us * timing.spread_ratio for timing in timings)
     exposed_share = found.exposed_us / found.communication_us if found.communication_us else 0.0
     return Step(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -104,11 +105,16 @@ def work_at(description: Description, batch: int) -> Work | None:
     works = [_work(profile, known if runs_ahead else []) for profile in known]
     if exact := next((work for work in works if work.batch == batch), None):
         return exact
-    if len(works) < 2 or not known[0].batch / REACH <= batch <= known[-1].batch * REACH:
+    if len(works) < 2 or not is_within_reach([work.batch for work in works], batch):
         return None
     above = next((i for i, work in enumerate(works) if work.batch > batch), len(works) - 1)
     first = min(max(above - 1, 0), len(works) - 2)
     return _between(works[first], works[first + 1], batch)
+
+
+def is_within_reach(batches: Collection[int], batch: int) -> bool:
+    """Whether a straight line through measured batches may be asked for this one."""
+    return min(batches) / REACH <= batch <= max(batches) * REACH
 
 
 def _work(profile: StepProfile, known: list[StepProfile]) -> Work:
@@ -122,27 +128,55 @@ def _work(profile: StepProfile, known: list[StepProfile]) -> Work:
     busy_us = _busy_us(profile, known) if is_host_bound else step_us
     device_us = min(step_us, busy_us or step_us)
     launch_us = step_us if is_host_bound else host_us
-    parts = profile.forward_us, profile.backward_us, profile.optimizer_us
-    # What lies between the marks (losses, copies, clearing gradients) counts as forward.
-    between_us = max(0.0, step_us - sum(parts))
-    whole_us = sum(parts) + between_us
-    shares = [part / whole_us for part in (parts[0] + between_us, *parts[1:])]
-    backward_us = shares[1] * device_us
+    forward, backward, optimizer = _shares(profile)
+    optimizer_us = _optimizer_us(known, device_us) if is_host_bound else None
+    if optimizer_us is None:
+        optimizer_us = optimizer * device_us
+    passes = forward + backward
+    backward_us = backward / passes * (device_us - optimizer_us) if passes else 0.0
     ratio = backward_us / profile.backward_us if profile.backward_us else 0.0
     wrapped_us = median(profile.wrapped_step_us) if profile.wrapped_step_us else step_us
     return Work(
         batch=profile.batch,
-        forward_us=shares[0] * device_us,
+        forward_us=device_us - optimizer_us - backward_us,
         backward_us=backward_us,
-        optimizer_us=shares[2] * device_us,
-        launch_forward_us=shares[0] * launch_us,
-        launch_backward_us=shares[1] * launch_us,
-        launch_optimizer_us=shares[2] * launch_us,
+        optimizer_us=optimizer_us,
+        launch_forward_us=forward * launch_us,
+        launch_backward_us=backward * launch_us,
+        launch_optimizer_us=optimizer * launch_us,
         gradients=_stretched(profile.gradients, ratio),
         wrapper_us=max(0.0, wrapped_us - step_us),
         spread_ratio=_spread(profile.step_us),
         is_device_known=busy_us is not None,
     )
+
+
+def _shares(profile: StepProfile) -> tuple[float, float, float]:
+    """Of the step by its marks: forward, backward, optimizer. They add up to 1."""
+    parts = profile.forward_us, profile.backward_us, profile.optimizer_us
+    # What lies between the marks (losses, copies, clearing gradients) counts as forward.
+    between_us = max(0.0, median(profile.step_us) - sum(parts))
+    whole_us = sum(parts) + between_us
+    return (parts[0] + between_us) / whole_us, parts[1] / whole_us, parts[2] / whole_us
+
+
+def _optimizer_us(known: list[StepProfile], device_us: float) -> float | None:
+    """The device's time for the optimizer where the host sets the pace; None where nothing tells.
+
+    Marks are at the pace of whichever is slower, so there they show launches. No batch changes the
+    optimizer's own time, so it is that of a batch at which the device sets the pace. Without one,
+    the device's time that does not grow with the batch is that of kernels too small to fill it: it
+    is shared as their launches are, and in what grows the optimizer has no part.
+    """
+    free = [profile.optimizer_us for profile in known if not _is_host_bound(profile)]
+    if free:
+        return min([*free, device_us])
+    first, last = known[0], known[-1]
+    if first.device_us is None or last.device_us is None or first.batch == last.batch:
+        return None
+    slope = (last.device_us - first.device_us) / (last.batch - first.batch)
+    fixed_us = min(device_us, max(0.0, first.device_us - slope * first.batch))
+    return fixed_us * min(_shares(first)[2], _shares(last)[2])
 
 
 def _is_host_bound(profile: StepProfile) -> bool:

@@ -12,6 +12,7 @@ stall       a run in which no rank comes on any more
 memory_kills  whether the kernel ended a process for lack of memory
 ladder      request, SIGTERM, SIGKILL, and proof that nothing is left
 stop        ask a run to stop and wait for its end
+occupied    runs beside which nothing can be measured
 locks       one starter and one reconciler at a time
 reconcile   close the books of runs whose owner is gone
 probing     measure this machine, a model or a request in processes of their own

@@ -41,12 +41,13 @@ def probe_folder() -> Iterator[RunDir]:
 
 def launch_probe(
     spec: RunSpec, run: RunDir, kind: str, arguments: Sequence[str], result: type[Result], *,
-    timeout_s: float, environment: Mapping[str, str] | None = None, alone: bool = False,
+    timeout_s: float, environment: Mapping[str, str | None] | None = None, alone: bool = False,
 ) -> Result:  # fmt: skip
     """What the probe `kind` wrote; LaunchError with its own sentence when it wrote nothing.
 
-    `environment` is added to that of the plan. `alone`: one process without a launcher. After
-    `timeout_s`, on Ctrl+C and on any error, it is ended with all that descends from it.
+    `environment` is added to that of the plan; None takes a variable away. `alone`: one process
+    without a launcher. After `timeout_s`, on Ctrl+C and on any error, it is ended with all that
+    descends from it.
     """
     out = run.path / f"{kind}.json"
     run.write(run.spec, spec)
@@ -55,25 +56,31 @@ def launch_probe(
     owner = msgspec.json.encode(identity.of(os.getpid())).decode()
     argv = [sys.executable] if alone else launcher_argv(spec, run)
     argv += ["-m", "training.probe", kind, "--spec", str(run.spec), "--out", str(out)]
+    given = os.environ | make_plan(spec, run).environment | dict(environment or {})
     code = _execute(
         [*argv, "--owner", owner, *arguments],
         run,
-        make_plan(spec, run).environment | dict(environment or {}),
+        {name: value for name, value in given.items() if value is not None},
         timeout_s,
     )
     found = run.read(out, result)
-    # Written when all was measured: a library that fails at the end of Python changes nothing.
-    if found is None:
-        raise LaunchError(reason(run, code))
-    return found
+    # Written when all was measured: a library that fails or hangs at the end changes nothing.
+    if found is not None:
+        return found
+    if code is None:
+        raise LaunchError(f"The measurement took longer than {timeout_s:.0f} s and was ended.")
+    raise LaunchError(reason(run, code))
 
 
-def _execute(argv: list[str], run: RunDir, environment: Mapping[str, str], timeout_s: float) -> int:
+def _execute(
+    argv: list[str], run: RunDir, environment: Mapping[str, str], timeout_s: float
+) -> int | None:
+    """The exit code; None of what was ended after `timeout_s`."""
     with run.console.open("wb") as console:
         child = subprocess.Popen(
             argv,
             cwd=run.path,
-            env=os.environ | environment,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
@@ -83,9 +90,7 @@ def _execute(argv: list[str], run: RunDir, environment: Mapping[str, str], timeo
     try:
         return child.wait(timeout_s)
     except subprocess.TimeoutExpired:
-        raise LaunchError(
-            f"The measurement took longer than {timeout_s:.0f} s and was ended."
-        ) from None
+        return None
     finally:
         _end(child, launcher, run.id)
 

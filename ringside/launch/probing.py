@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from ringside.environment_lint import lint
 from ringside.errors import LaunchError, RingsideError
 from ringside.hardware import Hardware
 from ringside.launch.probe import launch_probe, probe_folder
 from ringside.measurements import Arm, ArmName, Description, Experiment, Series, Sweep
 from ringside.measurements.derived import one_device, spec_of_arm
-from ringside.measurements.store import key_of_machine, key_of_spec
+from ringside.measurements.keys import key_of_machine, key_of_spec, transport_variables
 from ringside.measurements.transport import log_variables, transport_of
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
@@ -62,9 +63,10 @@ def measure_sweep(
 ) -> Sweep:  # fmt: skip
     """Collectives between the first `num_ranks` devices, and on GPUs what other variables do.
 
-    `environment` is added to os.environ. `seconds` are for repeats; `sizes` (bytes) are measured
-    beside the usual ones. `trials` cost some 40 s more; what fails among them becomes a sentence in
-    `failed`. LaunchError when the sweep itself cannot be measured.
+    `environment` is added to os.environ. `seconds` are for repeats; `sizes` (bytes), such as a
+    model's buckets, are measured beside the usual ones. `trials` cost some 50 s more; the one that
+    changes nothing becomes the `control`, what fails among them a sentence in `failed`.
+    LaunchError when the sweep itself cannot be measured.
     """
     spec = _sweep_spec(hardware, num_ranks, dict(environment or {}))
     with probe_folder() as run:
@@ -76,13 +78,16 @@ def measure_sweep(
         )  # fmt: skip
         transport = transport_of(run.path)
         series = tuple(msgspec.structs.replace(one, transport=transport) for one in found.series)
+        tried: tuple[Series, ...] = ()
         failed: tuple[str, ...] = ()
         if trials and hardware.device == "cuda":
             tried, failed = _measure_trials(spec, run, transport, say)
-            series += tried
-    everything = os.environ | spec.environment
     return msgspec.structs.replace(
-        found, key=key_of_machine(hardware, num_ranks, everything), series=series, failed=failed
+        found,
+        key=key_of_machine(hardware, num_ranks, os.environ | spec.environment),
+        series=series + tuple(one for one in tried if one.environment),
+        control=next((one for one in tried if not one.environment), None),
+        failed=failed,
     )
 
 
@@ -104,10 +109,30 @@ def _measure_trials(
 
 
 def trials_for(environment: Mapping[str, str], transport: str | None) -> tuple[dict[str, str], ...]:
-    """The variables to try: not those that are so already, and those of sockets on sockets only."""
+    """The variables to try: not those that are so already, and those of sockets on sockets only.
+
+    What undoes a handicap comes first, then nothing at all: what two launches differ by.
+    """
     on_sockets = transport is not None and transport.startswith("NET/Socket")
     usual = ((SOCKETS,) if on_sockets else ()) + TRIALS
-    return tuple(one for one in usual if not one.items() <= environment.items())
+    undone = undoing(environment)
+    first: tuple[dict[str, str], ...] = (undone, {}) if undone else ({},)
+    return first + tuple(one for one in usual if not one.items() <= environment.items())
+
+
+def undoing(environment: Mapping[str, str]) -> dict[str, str]:
+    """The opposite of each switch of NCCL's that shuts a way; empty where none does."""
+    names = [
+        one.name
+        for one in lint(environment)
+        if one.level == "handicap" and one.name.startswith("NCCL_")
+    ]
+    return {
+        name: opposite
+        for name in names
+        for ending, opposite in (("_DISABLE", "0"), ("_ENABLE", "1"))
+        if name.endswith(ending)
+    }
 
 
 def _sweep_spec(hardware: Hardware, num_ranks: int, environment: dict[str, str]) -> RunSpec:
@@ -132,17 +157,21 @@ def _sweep_spec(hardware: Hardware, num_ranks: int, environment: dict[str, str])
 
 
 def measure_experiment(
-    spec: RunSpec, hardware: Hardware, *, seconds_per_arm: float = 12.0,
-    say: Say = _in_silence, timeout_s: float = 300.0,
+    spec: RunSpec, hardware: Hardware, *, environment: Mapping[str, str] | None = None,
+    seconds_per_arm: float = 12.0, say: Say = _in_silence, timeout_s: float = 300.0,
 ) -> Experiment:  # fmt: skip
     """Every arm twice, in an order that begins with `many` and then in the opposite one, so that
     drift shows as spread. All read their images with the decoder that `many` came to.
 
+    `environment`: what the ranks of a run had; its transport variables then replace those of
+    os.environ, so that the run's own way of the bytes is measured.
     An arm that cannot be measured has its `problem`. A request of one device has only the arms
     `many` (itself) and `many_synthetic`. `timeout_s` for each launch. LaunchError when no arm could
     be measured.
     """
     _refuse_absent(spec, hardware)
+    shell = transport_variables(os.environ)
+    transport = shell if environment is None else transport_variables(environment)
     names = [name for name in WITHOUT if spec.num_devices > 1 or name in ALONE]
     arms = {name: _unmeasured(spec, name) for name in names}
     latest: Experiment | None = None
@@ -154,7 +183,13 @@ def measure_experiment(
         say(word("probes.arm", number=number, total=len(order), arm=word(f"probes.{name}")))
         try:
             chosen = _with_decoder(spec_of_arm(spec, name), arms["many"].decoder)
-            latest = _measure_arm(chosen, name, seconds_per_arm / NUM_ROUNDS, timeout_s)
+            with probe_folder() as run:
+                latest = launch_probe(
+                    chosen, run, "step",
+                    ["--seconds", str(seconds_per_arm / NUM_ROUNDS), *WITHOUT[name]], Experiment,
+                    timeout_s=timeout_s,
+                    environment=dict.fromkeys(shell) | transport | spec.environment,
+                )  # fmt: skip
         except RingsideError as error:
             say(str(error))
             if not arms[name].step_ms:
@@ -164,8 +199,9 @@ def measure_experiment(
     if latest is None:
         raise LaunchError(str(arms["many"].problem))
     return msgspec.structs.replace(
-        latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values())
-    )
+        latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values()),
+        transport=transport_variables(transport | spec.environment),
+    )  # fmt: skip
 
 
 def _with_decoder(spec: RunSpec, decoder: str | None) -> RunSpec:
@@ -178,14 +214,6 @@ def _with_decoder(spec: RunSpec, decoder: str | None) -> RunSpec:
 
 def _unmeasured(spec: RunSpec, name: ArmName) -> Arm:
     return Arm(name=name, num_processes=spec_of_arm(spec, name).num_processes)
-
-
-def _measure_arm(spec: RunSpec, name: ArmName, seconds: float, timeout_s: float) -> Experiment:
-    with probe_folder() as run:
-        return launch_probe(
-            spec, run, "step", ["--seconds", str(seconds), *WITHOUT[name]], Experiment,
-            timeout_s=timeout_s,
-        )  # fmt: skip
 
 
 def _joined(first: Arm, second: Arm) -> Arm:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from ringside.events import Event, RunFinished, StopAgreed, decode_lines
+from ringside.events import Event, PhaseStarted, RunFinished, StopAgreed, decode_lines
 from ringside.identity import ProcessIdentity
 from ringside.launch.blame import place
 from ringside.launch.evidence import advice, evidence_files, last_checkpoint, last_collective
@@ -17,6 +17,7 @@ from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
 COMPLETED = "Completed."
+WITHOUT_PROFILE = "Completed; the profile after training did not come to its end."
 STOPPED = "Stopped on request; the trainer ended by itself."
 STOPPED_BY_FORCE = "Stopped on request; the trainer did not end in time and was ended."
 
@@ -50,6 +51,8 @@ def judge(
         return Verdict("failed", f"Could not end {left} of this run; end them by hand.")
     if return_code == 0 and not _left_early(run):
         return Verdict("stopped", STOPPED) if _ended_early(run) else Verdict("completed", COMPLETED)
+    if _ended_in_profile(run):
+        return Verdict("completed", WITHOUT_PROFILE)
     if forced:
         return Verdict("stopped", STOPPED_BY_FORCE)
     return _failed(run, Traces(run, return_code, stalled_s, memory_kills))
@@ -74,6 +77,17 @@ def _ended_early(run: RunDir) -> bool:
     if finished:
         return finished[-1].reason != "completed"
     return run.requested("stop") or any(isinstance(event, StopAgreed) for event in events)
+
+
+def _ended_in_profile(run: RunDir) -> bool:
+    """Whether all was done and on disk, and only steps for the profile were still recorded."""
+    is_finished = False
+    for event in _events(run):
+        if isinstance(event, RunFinished):
+            is_finished = event.reason == "completed"
+        elif is_finished and isinstance(event, PhaseStarted):
+            return event.phase == "profile"
+    return False
 
 
 def _events(run: RunDir) -> list[Event]:

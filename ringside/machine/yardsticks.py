@@ -90,7 +90,11 @@ def yardstick_of(
 
     `transport` is NCCL's word, such as `P2P/CUMEM`; gloo has none.
     """
-    route = route_of(transport, links)
+    return yardstick_of_route(route_of(transport, links), device_name)
+
+
+def yardstick_of_route(route: Route | None, device_name: str) -> Yardstick | None:
+    """The same by what carries the bytes."""
     fits = (
         one
         for one in YARDSTICKS

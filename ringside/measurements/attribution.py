@@ -17,7 +17,8 @@ unexplained    m - b - communication - input. Above 0: each alone hides behind t
 
 The middle of an arm is the median of its blocks, its spread the median distance of the blocks from
 it, times 1.4826 (a standard deviation, were they normal; Rousseeuw & Croux 1993); the spread of a
-sum is the root of the sum of squares.
+sum is the root of the sum of squares. Where steps wait for images, these come in bursts: one block
+then pays for what others use, so the middle is the mean, and the spread the standard deviation.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ import msgspec
 from ringside.measurements.experiment import Arm, ArmName, Experiment
 
 MIN_BLOCKS = 3
+WAITS_FROM = 0.05
+"""Waiting for images counts from this share of the step on."""
+
 _NORMAL = 1.4826
 
 PartName = Literal["communication", "input", "contention", "unexplained"]
@@ -85,7 +89,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Figure(msgspec.Struct, frozen=True):
-    """A median and its spread; sums and differences carry both."""
+    """A middle and its spread; sums and differences carry both."""
 
     ms: float
     spread_ms: float
@@ -128,6 +132,9 @@ def attribution(experiment: Experiment) -> Attribution:
 def _figure(arm: Arm) -> _Figure | None:
     if len(arm.step_ms) < MIN_BLOCKS:
         return None
+    mean = statistics.mean(arm.step_ms)
+    if arm.data_ms is not None and arm.data_ms > WAITS_FROM * mean:
+        return _Figure(mean, statistics.stdev(arm.step_ms))
     middle = statistics.median(arm.step_ms)
     spread = statistics.median(abs(block - middle) for block in arm.step_ms)
     return _Figure(middle, _NORMAL * spread)

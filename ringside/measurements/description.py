@@ -54,7 +54,8 @@ class Crowded(msgspec.Struct, frozen=True, kw_only=True):
 class Description(msgspec.Struct, frozen=True, kw_only=True):
     """A model on one device, at two per-device batches or more (smallest first).
 
-    `problems`: a sentence for each part that could not be measured.
+    `problems`: a sentence for each part that could not be measured. `num_cores`: those that the
+    process could use.
     """
 
     format: int = 1
@@ -77,3 +78,4 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     problems: tuple[str, ...] = ()
     crowded: tuple[Crowded, ...] = ()
+    num_cores: int | None = None

@@ -20,9 +20,9 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
     `step_ms`: one figure for each block of free-running steps, the block's time on the slowest rank
     over its steps; warm-up left out, and several blocks so that their spread is known. `data_ms`:
-    waiting for the loader in a step of the middle block. `problem`: why there is no figure.
-    `collectives_per_step` of the process group; None where it cannot be counted. `decoder`: of its
-    images, cpu or gpu; None where they were made up.
+    waiting for the loader in a step, the mean of all blocks on the rank that waited most.
+    `problem`: why there is no figure. `collectives_per_step` of the process group; None where it
+    cannot be counted. `decoder`: of its images, cpu or gpu; None where they were made up.
     """
 
     name: ArmName
@@ -36,7 +36,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """All arms of one request. `spec`: of the arm `many`, from which the others derive."""
+    """All arms of one request. `spec`: of the arm `many`, from which the others derive.
+
+    `transport`: the variables of the ranks that may change how collectives travel, whoever set
+    them; see `transport_variables`. `num_cores`: those that the processes could use.
+    """
 
     format: int = 1
     t: float
@@ -45,3 +49,5 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     device_name: str
     arms: tuple[Arm, ...]
     versions: dict[str, str] = {}
+    transport: dict[str, str] = {}
+    num_cores: int | None = None

@@ -57,12 +57,12 @@ def key_of_machine(hardware: Hardware, num_ranks: int, environment: Mapping[str,
     )
 
 
-def key_of_spec(spec: RunSpec) -> str:
+def fields_of_step(spec: RunSpec) -> dict[str, Any]:
     """All that makes a step of this request as long as it is, on a machine that is not named.
 
     A setting at its default does not count, so that a new one leaves old measurements valid.
     """
-    fields = msgspec.to_builtins(spec)
+    fields: dict[str, Any] = msgspec.to_builtins(spec)
     for name in _BESIDE_THE_STEP:
         fields.pop(name, None)
     defaults = msgspec.to_builtins(TrainingSettings())
@@ -71,7 +71,12 @@ def key_of_spec(spec: RunSpec) -> str:
         for name, value in fields["training"].items()
         if name not in _BESIDE_THE_SETTINGS and value != defaults[name]
     }
-    return _digest(fields)
+    return fields
+
+
+def key_of_spec(spec: RunSpec) -> str:
+    """Equal where the steps of two requests are: see `fields_of_step`."""
+    return _digest(fields_of_step(spec))
 
 
 def key_of_model(spec: RunSpec) -> str:

@@ -21,7 +21,13 @@ from ringside.errors import RunDirError
 from ringside.hardware import Hardware
 from ringside.measurements.description import Description
 from ringside.measurements.experiment import Experiment
-from ringside.measurements.keys import key_of_machine, key_of_model, key_of_spec
+from ringside.measurements.fitting import fits
+from ringside.measurements.keys import (
+    key_of_machine,
+    key_of_model,
+    key_of_spec,
+    transport_variables,
+)
 from ringside.measurements.sweep import Sweep
 from ringside.rundir import iter_files, write_atomic
 from ringside.spec import FORMAT, RunSpec
@@ -60,24 +66,39 @@ class Store:
         `environment` is what a preset adds to the inherited variables, such as
         {"NCCL_P2P_DISABLE": "1"}; those are os.environ, or what a run's ranks really had.
         """
-        own = os.environ if inherited is None else inherited
-        key = key_of_machine(hardware, num_ranks, dict(own) | dict(environment or {}))
+        key = key_of_machine(hardware, num_ranks, _of_ranks(environment or {}, inherited))
         return _latest(self._with_key(Sweep, key))
 
-    def experiment(self, spec: RunSpec, device_name: str | None = None) -> Experiment | None:
-        """The latest of a request with the same step, on `device_name` where it is given."""
-        found = self._with_key(Experiment, key_of_spec(spec))
-        return _latest(one for one in found if device_name in (None, one.device_name))
+    def experiment(
+        self, spec: RunSpec, device_name: str | None = None, *,
+        inherited: Mapping[str, str] | None = None, hardware: Hardware | None = None,
+    ) -> Experiment | None:  # fmt: skip
+        """The latest of a request with the same step and transport, `inherited` as for `sweep`.
 
-    def description(self, spec: RunSpec, device_name: str | None = None) -> Description | None:
+        On `device_name` where it is given, and with the torch (on a CPU the cores, too) of
+        `hardware`, which is this machine where it is left out.
+        """
+        transport = transport_variables(_of_ranks(spec.environment, inherited))
+        return _latest(
+            one
+            for one in self._with_key(Experiment, key_of_spec(spec))
+            if device_name in (None, one.device_name)
+            and one.transport == transport
+            and fits(one, spec.device, hardware)
+        )
+
+    def description(
+        self, spec: RunSpec, device_name: str | None = None, *, hardware: Hardware | None = None
+    ) -> Description | None:
         """The latest of this request's model on one device, whatever the batch.
 
-        One that was measured at the request's own batch is taken before any other.
+        One that was measured at the request's own batch is taken before any other. `hardware` as
+        for `experiment`.
         """
         found = [
             one
             for one in self._with_key(Description, key_of_model(spec))
-            if device_name in (None, one.device_name)
+            if device_name in (None, one.device_name) and fits(one, spec.device, hardware)
         ]
         own = (one for one in found if spec.micro_batch in (p.batch for p in one.profiles))
         return _latest(own) or _latest(found)
@@ -90,6 +111,11 @@ class Store:
                 continue
             if found.key == key and found.format <= FORMAT:
                 yield found
+
+
+def _of_ranks(added: Mapping[str, str], inherited: Mapping[str, str] | None) -> dict[str, str]:
+    """What a preset adds to the variables that were there."""
+    return dict(os.environ if inherited is None else inherited) | dict(added)
 
 
 def _latest(found: Iterator[Measurement] | list[Measurement]) -> Measurement | None:

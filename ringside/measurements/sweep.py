@@ -11,12 +11,19 @@ Dtype = Literal["fp32", "bf16", "fp16"]
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One size: `num_bytes` of the whole array, microseconds of the slowest rank."""
+    """One size: `num_bytes` of the whole array, microseconds of the slowest rank.
+
+    The quartiles are None where nobody kept them. `num_late` repeats in which one rank began later
+    than the others are left out, unless nearly all were so; `repeats` are those that count.
+    """
 
     num_bytes: int
     median_us: float
     p90_us: float
     repeats: int
+    p25_us: float | None = None
+    p75_us: float | None = None
+    num_late: int = 0
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +44,11 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """All series of one visit. `key`: devices, ranks and transport variables, see the store."""
+    """All series of one visit. `key`: devices, ranks and transport variables, see the store.
+
+    `control`: the machine as it is once more, launched and timed as the experiments are. What it
+    differs by from the plain series, two launches of the same thing differ by.
+    """
 
     format: int = 1
     t: float
@@ -46,5 +57,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     num_ranks: int
     versions: dict[str, str] = {}
     series: tuple[Series, ...] = ()
+    control: Series | None = None
     failed: tuple[str, ...] = ()
     """A sentence for each experiment that did not run, such as NCCL_ALGO=Tree refusing to start."""

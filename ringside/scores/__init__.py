@@ -5,16 +5,20 @@ scikit-learn.
 """
 
 from ringside.scores.bootstrap import Interval, Metric, Resampling, paired_bootstrap
+from ringside.scores.by_class import ClassMetric, Differences, paired_differences
 from ringside.scores.predictions import Task
 from ringside.scores.score import ClassScores, Scores, score
 
 __all__ = [
+    "ClassMetric",
     "ClassScores",
+    "Differences",
     "Interval",
     "Metric",
     "Resampling",
     "Scores",
     "Task",
     "paired_bootstrap",
+    "paired_differences",
     "score",
 ]

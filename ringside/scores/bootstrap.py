@@ -8,12 +8,19 @@ resamples are worked out together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from ringside.scores.predictions import Task, check_predictions, decide
+from ringside.scores.weighted import (
+    auc,
+    average_precision,
+    divided,
+    f1_counts,
+    mean_of_defined,
+    rank,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,17 +90,24 @@ def paired_bootstrap(
     everything = np.ones((1, num_samples))
     delta = float((measure_b(everything) - measure_a(everything))[0])
     deltas = np.concatenate(
-        [measure_b(w) - measure_a(w) for w in _resamples(num_samples, resampling)]
+        [measure_b(w) - measure_a(w) for w in resamples(num_samples, resampling)]
     )
+    return interval_of(delta, deltas, resampling.confidence)
+
+
+def interval_of(delta: float, deltas: Floats, confidence: float) -> Interval | None:
+    """The percentile interval of resampled differences; None where nothing is defined."""
+    import numpy as np
+
     deltas = deltas[np.isfinite(deltas)]
     if not np.isfinite(delta) or not len(deltas):
         return None
-    tail = (1 - resampling.confidence) / 2
+    tail = (1 - confidence) / 2
     low, high = np.quantile(deltas, [tail, 1 - tail])
     return Interval(delta, float(low), float(high), len(deltas))
 
 
-def _resamples(num_samples: int, resampling: Resampling) -> Iterator[Floats]:
+def resamples(num_samples: int, resampling: Resampling) -> Iterator[Floats]:
     """Weights `[block, n]`: how often each sample was drawn. Block after block, to save memory."""
     import numpy as np
 
@@ -123,94 +137,19 @@ def _measure(
         correct = (predicted & actual).any(axis=1).astype(np.float64)
         return lambda weights: weights @ correct / weights.sum(axis=1)
     if metric == "f1_micro":
-        return lambda weights: _f1(weights, predicted, actual, pooled=True)
+        return lambda weights: _pooled(*f1_counts(weights, predicted, actual))
     trained = range(targets.shape[1]) if num_trained is None else np.flatnonzero(num_trained)
     if not len(trained):
         return lambda weights: np.full(len(weights), np.nan)
     if metric == "f1_macro":
         of_trained = predicted[:, trained], actual[:, trained]
-        return lambda weights: _f1(weights, *of_trained, pooled=False)
-    of_class = _auc if metric == "auc_macro" else _average_precision
-    ranked = [_rank(probabilities[:, i], actual[:, i]) for i in trained]
-    return lambda weights: _mean_of_defined(np.stack([of_class(weights, one) for one in ranked]))
+        return lambda weights: mean_of_defined(divided(*f1_counts(weights, *of_trained)).T)
+    of_class = auc if metric == "auc_macro" else average_precision
+    ranked = [rank(probabilities[:, i], actual[:, i]) for i in trained]
+    return lambda weights: mean_of_defined(
+        np.stack([of_class(one.counts(weights)) for one in ranked])
+    )
 
 
-@dataclass(frozen=True)
-class _Ranked:
-    """One class with its samples in ascending order of probability, equals in one group.
-
-    Group g holds the sorted samples `starts[g]` to `stops[g] - 1`.
-    """
-
-    order: NDArray[np.intp]
-    actual: NDArray[np.bool_]
-    starts: NDArray[np.intp]
-    stops: NDArray[np.intp]
-
-    def cumulated(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Weights of the positives and negatives before each sorted sample, `[resamples, n+1]`."""
-        import numpy as np
-
-        ordered = weights[:, self.order]
-        before = np.zeros((2, len(weights), len(self.order) + 1))
-        np.cumsum(ordered * self.actual, axis=1, out=before[0, :, 1:])
-        np.cumsum(ordered * ~self.actual, axis=1, out=before[1, :, 1:])
-        return before[0], before[1]
-
-
-def _rank(probability: NDArray[np.float32], actual: NDArray[np.bool_]) -> _Ranked:
-    import numpy as np
-
-    order = np.argsort(probability, kind="stable")
-    is_new = np.diff(probability[order]) > 0
-    starts = np.concatenate([[0], np.flatnonzero(is_new) + 1])
-    return _Ranked(order, actual[order], starts, np.append(starts[1:], len(order)))
-
-
-def _auc(weights: Floats, ranked: _Ranked) -> Floats:
-    """The share of positive-negative pairs in the right order; equal ones count half."""
-    positives, negatives = ranked.cumulated(weights)
-    here = positives[:, ranked.stops] - positives[:, ranked.starts]
-    below = (negatives[:, ranked.starts] + negatives[:, ranked.stops]) / 2
-    return _divided((here * below).sum(axis=1), positives[:, -1] * negatives[:, -1])
-
-
-def _average_precision(weights: Floats, ranked: _Ranked) -> Floats:
-    """The sum over thresholds of precision times the recall gained there."""
-    import numpy as np
-
-    positives, negatives = ranked.cumulated(weights)
-    gained = positives[:, ranked.stops] - positives[:, ranked.starts]
-    true_positives = positives[:, -1:] - positives[:, ranked.starts]
-    false_positives = negatives[:, -1:] - negatives[:, ranked.starts]
-    precision = _divided(true_positives, true_positives + false_positives)
-    return _divided(np.nansum(gained * precision, axis=1), positives[:, -1])
-
-
-def _f1(
-    weights: Floats, predicted: NDArray[np.bool_], actual: NDArray[np.bool_], *, pooled: bool
-) -> Floats:
-    """F1 = 2 TP / (2 TP + FP + FN); 2 TP + FP + FN is all predicted and all actual together."""
-    hits = weights @ (predicted & actual)
-    both = weights @ predicted + weights @ actual
-    if pooled:
-        return _divided(2 * hits.sum(axis=1), both.sum(axis=1))
-    return _mean_of_defined(_divided(2 * hits, both).T)
-
-
-def _divided(numerator: Floats, denominator: Floats) -> Floats:
-    """Element by element; NaN where the denominator is 0."""
-    import numpy as np
-
-    quotient = np.full(np.shape(denominator), np.nan)
-    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
-    return quotient
-
-
-def _mean_of_defined(values: Floats) -> Floats:
-    """The mean over the classes of `[c, resamples]` without the undefined ones."""
-    import numpy as np
-
-    defined = np.isfinite(values)
-    total: Floats = np.where(defined, values, 0).sum(axis=0)
-    return _divided(total, defined.sum(axis=0).astype(np.float64))
+def _pooled(hits: Floats, both: Floats) -> Floats:
+    return divided(hits.sum(axis=1), both.sum(axis=1))

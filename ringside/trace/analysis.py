@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringside.trace.activity import activity_of
 from ringside.trace.bandwidth import bus_bandwidth
-from ringside.trace.events import COMMUNICATION, COMPUTE, CollectiveCall, HostCalls, Trace
+from ringside.trace.events import CollectiveCall, HostCalls, Trace
 from ringside.trace.facts import Breakdown, Bucket, Facts, HostFacts, RankFacts, StepFacts
 from ringside.trace.idle import idle_of
 from ringside.trace.intervals import clip, intersect, join, subtract, total, union
@@ -17,12 +17,7 @@ from ringside.trace.totals import counted, totals
 from ringside.trace.waiting import Transfers, transfers
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ringside.trace.intervals import Spans, Times
-
-    Rows = NDArray[np.bool_]
 
 
 def analyse(traces: Sequence[Trace]) -> Facts:
@@ -31,42 +26,9 @@ def analyse(traces: Sequence[Trace]) -> Facts:
     return Facts(ranks=tuple(_rank(trace, moved) for trace, moved in pairs))
 
 
-@dataclass(frozen=True, eq=False)
-class _Timeline:
-    """The GPU's time by what it does; `transfer` and `wait` are the two parts of `comm`."""
-
-    busy: Spans
-    compute: Spans
-    comm: Spans
-    transfer: Spans
-
-    @property
-    def wait(self) -> Spans:
-        return subtract(self.comm, self.transfer)
-
-
-def _timeline(trace: Trace, moved: Transfers, rows: Rows | None = None) -> _Timeline:
-    """All work, or only some rows of it."""
-    import numpy as np
-
-    work = trace.work
-    keep = np.ones(len(work), bool) if rows is None else rows
-    kind = work.kind[keep]
-    start, end = work.start[keep], work.end[keep]
-    calls = np.array([call.index for call in trace.collectives], np.int64)
-    chosen = keep[calls]
-    finish = work.end[calls][chosen]
-    return _Timeline(
-        busy=union(start, end),
-        compute=union(start[kind == COMPUTE], end[kind == COMPUTE]),
-        comm=union(start[kind == COMMUNICATION], end[kind == COMMUNICATION]),
-        transfer=union(finish - moved.transfer[chosen], finish),
-    )
-
-
 def _rank(trace: Trace, moved: Transfers) -> RankFacts:
     spans = windows(trace)
-    kept = _timeline(trace, moved, counted(trace))
+    kept = activity_of(trace, moved, counted(trace))
     calls = [number for number, step in enumerate(moved.step) if _in_window(trace, int(step))]
     num = len(spans)
     reduces = [n for n in calls if trace.collectives[n].operation == "all_reduce"]
@@ -114,7 +76,7 @@ def _in_window(trace: Trace, step: int) -> bool:
 def _breakdown(trace: Trace, moved: Transfers, spans: Sequence[Window]) -> Breakdown:
     """Wall-clock time of all windows together, each moment counted once."""
     start, end = spans[0].start, spans[-1].end
-    line = _timeline(trace, moved)
+    line = activity_of(trace, moved)
     transfer = subtract(line.transfer, line.compute)
     wait = subtract(line.wait, line.compute)
     memory = subtract(line.busy, join(line.compute, line.comm))
@@ -164,7 +126,7 @@ def _steps(trace: Trace, moved: Transfers) -> tuple[StepFacts, ...]:
     result = []
     launched_in = step_of(trace, trace.work.launch)
     for number, mark in enumerate(trace.steps):
-        line = _timeline(trace, moved, np.asarray(launched_in == number))
+        line = activity_of(trace, moved, np.asarray(launched_in == number))
         exposed = subtract(line.comm, line.compute)
         result.append(
             StepFacts(

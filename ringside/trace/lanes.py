@@ -7,14 +7,14 @@ nothing runs, less what the host waited for images in it (`data`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from ringside.trace.events import COMMUNICATION, COMPUTE, Trace
+from ringside.trace.activity import Activity, activity_of
+from ringside.trace.events import Trace
 from ringside.trace.idle import idle_of
-from ringside.trace.intervals import clip, intersect, join, subtract, total, union
+from ringside.trace.intervals import clip, intersect, join, total
 from ringside.trace.steps import Window, windows
 from ringside.trace.waiting import Transfers, transfers
 
@@ -58,7 +58,7 @@ def lanes(traces: Sequence[Trace]) -> tuple[RankLanes, ...]:
     chosen = [_middle(trace, traces) for trace in traces]
     moved = transfers(traces)
     zeros = _zeros(traces, chosen, moved)
-    parts = [_Parts.of(trace, calls) for trace, calls in zip(traces, moved, strict=True)]
+    parts = [activity_of(trace, calls) for trace, calls in zip(traces, moved, strict=True)]
     waits = [
         total(clip(part.wait, window.start, window.end))
         for part, window in zip(parts, chosen, strict=True)
@@ -100,29 +100,7 @@ def _collective_ends(trace: Trace, window: Window, moved: Transfers) -> NDArray[
     return np.asarray(trace.work.end[rows[moved.step == step]], np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """The GPU's time by what it does, over the whole trace."""
-
-    compute: Spans
-    transfer: Spans
-    wait: Spans
-
-    @classmethod
-    def of(cls, trace: Trace, moved: Transfers) -> _Parts:
-        import numpy as np
-
-        work = trace.work
-        kinds = [
-            union(work.start[work.kind == kind], work.end[work.kind == kind])
-            for kind in (COMPUTE, COMMUNICATION)
-        ]
-        finish = work.end[np.array([call.index for call in trace.collectives], np.int64)]
-        transfer = union(finish - moved.transfer, finish)
-        return cls(kinds[0], transfer, subtract(kinds[1], transfer))
-
-
-def _rank(trace: Trace, parts: _Parts, step: str, start: int, wall: int) -> RankLanes:
+def _rank(trace: Trace, parts: Activity, step: str, start: int, wall: int) -> RankLanes:
     idle = idle_of(trace, start, start + wall)
     rest = join(join(idle.host_wait, idle.kernel_wait), idle.other)
     found: dict[LaneName, Spans] = {

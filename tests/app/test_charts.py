@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,14 +13,16 @@ from app.views.charts import palette
 from app.views.charts.all_reduce import Healthy, all_reduce_curve
 from app.views.charts.drawing import picture
 from app.views.charts.scaling import ScalingPoint, scaling_curve
-from app.views.charts.selection import healthy, scaling_points
+from app.views.charts.selection import figures_of, healthy, scaling_points
 from app.views.charts.timeline import timeline
 from app.views.charts.topology import topology
-from app.views.charts.waterfall import Bar, run_waterfall, trace_waterfall
+from app.views.charts.waterfall import Bar, rank_waterfall, run_waterfall, trace_waterfall
+from ringside.doctor import case_of_run
 from ringside.events import WindowTimed
 from ringside.hardware import Hardware
 from ringside.machine import GpuState, Link, Machine
 from ringside.measurements import Point, Series, Sweep
+from ringside.rank_windows import RankParts
 from ringside.run import fold_run
 from ringside.trace.facts import Breakdown, Facts, HostFacts, RankFacts
 from ringside.trace.lanes import Lane, RankLanes
@@ -196,6 +199,48 @@ def test_without_traces_the_runs_own_clocks_tell():
     # (30 · 40 + 10 · 5) / 40 of 100 ms, the first epoch left out.
     assert "31 % of its step waiting for images" in figure.headline
     assert figure.rows[0][-1] == "100.0 ms"
+    # Nobody can tell work from the exchange in backward, so none of it is called work.
+    assert run_waterfall([window()]).headline == "The longest part of a step is backward, 45 %."
+
+
+def rank_parts(rank, **changes):
+    """A step of 100 ms, 5 of them in no part."""
+    values = {"data_ms": 1.0, "forward_ms": 30.0, "backward_ms": 60.0, "optimizer_ms": 4.0,
+              "host_ms": 50.0}  # fmt: skip
+    return RankParts(rank=rank, num_steps=20, step_ms=100.0, **(values | changes))
+
+
+def test_without_traces_each_rank_has_its_bar_and_the_late_one_its_name():
+    late = rank_parts(1, data_ms=41.0, backward_ms=20.0)
+    figure = rank_waterfall([rank_parts(0), late, rank_parts(2)])
+    assert figure.headline == "Rank 1 waits 40.0 ms a step longer for images than the others do."
+    assert [row[0] for row in figure.rows] == ["rank 0", "rank 1", "rank 2"]
+    assert figure.rows[1][1] == "41.0 ms · 41 %"
+    assert {row[-1] for row in figure.rows} == {"100.0 ms"}
+    assert picture(figure).png.startswith(b"\x89PNG")
+    slow_host = rank_waterfall([rank_parts(0, host_ms=90.0), rank_parts(1)])
+    assert slow_host.headline == "Rank 0 issues its work 40.0 ms a step later than the others do."
+
+
+def test_ranks_that_are_alike_have_no_late_one():
+    figure = rank_waterfall([rank_parts(0), rank_parts(1)])
+    assert figure.headline.startswith("No rank keeps the others waiting. The longest part is backw")
+    starved = [rank_parts(rank, data_ms=31.0, backward_ms=30.0) for rank in (0, 1)]
+    assert "31 % of its step waiting for images" in rank_waterfall(starved).headline
+    assert rank_waterfall([rank_parts(0)]) is None
+
+
+def test_the_ranks_of_a_run_fill_the_chart(runs, runs_root):
+    run = runs.add("calm-otter", epochs=3, ended="completed")
+    for rank in (0, 1):
+        line = {"t": 1.0, "epoch": 2, "step": 9, "num_steps": 5, "step_ms": 100.0,
+                "data_ms": 45.0 * rank, "forward_ms": 20.0, "backward_ms": 70.0 - 45.0 * rank,
+                "optimizer_ms": 5.0}  # fmt: skip
+        (run.ranks / f"rank{rank}.jsonl").write_text(json.dumps(line) + "\n")
+    case = case_of_run(run, runs_root)
+    waterfall = next(one for one in figures_of(case, runs_root) if one.name == "waterfall")
+    assert waterfall.headline.startswith("Rank 1 waits 45.0 ms a step longer for images")
+    assert len(waterfall.rows) == 2
 
 
 def test_an_empty_bar_divides_by_nothing():

@@ -22,7 +22,12 @@ FLAGS = {
     "--processes --profile --seed --separator --set --skip-bad --weights",
     "resume": "--epochs --follow --processes",
     "watch": "",
-    "list": "--json --limit",
+    "list": "--archived --json --limit --preset --search --sort --state --tag",
+    "tag": "",
+    "note": "",
+    "archive": "--undo",
+    "delete": "--yes",
+    "leftovers": "--clean --json",
     "show": "--classes --json",
     "export": "--checkpoint --format --out",
     "label": "--checkpoint --json --threshold --top",
@@ -32,8 +37,8 @@ FLAGS = {
     "profile": "--steps",
     "estimate": "--batch --data --data-rate --image-size --json --keep-global-batch --like "
     "--measure --model --processes --set",
-    "compare": "--json",
-    "trace": "--json",
+    "compare": "--baseline --classes --json",
+    "trace": "--json --nccl",
     "ui": "--host --open --port",
     "demo": "--epochs --once --port",
     "presets list": "--json",
@@ -48,7 +53,7 @@ FLAGS = {
     "--yes",
 }
 
-LIST_KEYS = {"id", "state", "preset", "data", "started"}
+LIST_KEYS = {"id", "state", "preset", "data", "started", "tags", "note", "archived"}
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
     "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure",
@@ -119,6 +124,7 @@ def test_list_as_json(ringside, story):
     assert set(runs[0]) == LIST_KEYS == documented("ringside list --json")
     assert runs[0] | {"started": None} == {
         "id": RUN, "state": "completed", "preset": "ddp", "data": "emoji", "started": None,
+        "tags": [], "note": "", "archived": False,
     }  # fmt: skip
     assert len(json.loads(ringside("list", "--json", "--limit", "1")[1])) == 1
 
@@ -164,7 +170,10 @@ def test_presets_as_json(ringside):
 
 def test_compare_as_json(ringside, story):
     compared = json.loads(ringside("compare", "calm", "swift", "--json")[1])
-    assert set(compared) == {"runs", "precision_factor"}
+    assert set(compared) == {
+        "runs", "precision_factor", "reference", "baseline", "configuration", "scaling",
+    }  # fmt: skip
+    assert (compared["reference"], compared["baseline"]) == (BASE, None)
     first, second = compared["runs"]
     assert set(first) == documented("ringside compare RUN RUN... --json")
     text = (CLONE / "docs" / "cli-json.md").read_text().partition("## `ringside compare")[2]

@@ -11,10 +11,11 @@ import pytest
 
 from app.views import consultations, doctor_worker, measuring, measuring_worker
 from app.views.consultations import Consultations, signature_of
-from app.views.measuring import Measuring, runs_on
+from app.views.measuring import Measuring
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.identity import wait_until
+from ringside.launch import probing, torch_report
 from ringside.machine import Machine
 from ringside.measurements import Point, Series, Sweep
 from ringside.measurements.store import FOLDER, key_of_machine
@@ -81,6 +82,32 @@ def test_a_run_under_way_is_looked_at_again_once_a_minute(runs, runs_root, monke
     assert minutes[0] == minutes[1] != minutes[2]
 
 
+def test_a_baseline_that_comes_later_is_looked_at(runs, runs_root):
+    run = runs.add("calm-otter", epochs=3, ended="completed")
+    before = signature_of(runs_root, run.id)
+    runs.add("amber-fox", preset="single", epochs=3, ended="completed")
+    assert signature_of(runs_root, run.id) != before
+
+
+def test_a_visit_that_failed_is_made_again_after_a_pause(runs, runs_root, monkeypatch):
+    run = runs.add("calm-otter", epochs=3, ended="completed")
+    asked = []
+
+    def broken(*_, **__):
+        asked.append(1)
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(consultations, "Child", broken)
+        visits = Consultations(runs_root)
+        assert done(visits, run.id).kind == "failed"  # whatever is raised, it does not run for ever
+        assert visits.state(run.id).kind == "failed"
+        assert len(asked) == 1
+    monkeypatch.setattr(consultations, "RETRY_PAUSE_S", 0.0)
+    assert visits.state(run.id).kind == "running"
+    assert done(visits, run.id).kind == "done"
+
+
 def test_of_a_folder_that_is_no_run_nothing_is_claimed(runs_root):
     (runs_root / "20260102-030401-no-run").mkdir()
     state = done(Consultations(runs_root), "20260102-030401-no-run")
@@ -105,6 +132,15 @@ def test_a_measurement_goes_on_by_itself_and_everybody_sees_it(runs_root, monkey
         measure.start("experiment", hardware, "20260102-030401-calm-otter")
     assert wait_until(lambda: not measure.state.under_way, 20)
     assert (measure.state.kind, measure.state.line) == ("done", "Measured.")
+
+
+def test_a_measurement_that_cannot_be_followed_has_failed(runs_root, monkeypatch, hardware):
+    monkeypatch.setattr(measuring, "WORKER", worker({"type": "done", "sentence": "x"}))
+    monkeypatch.setattr(measuring.Child, "finish", lambda self: 1 / 0)
+    measure = Measuring(runs_root)
+    measure.start("machine", hardware)
+    assert wait_until(lambda: not measure.state.under_way, 20)
+    assert measure.state.kind == "failed"
 
 
 @pytest.mark.parametrize(
@@ -133,8 +169,6 @@ def test_a_measurement_can_be_stopped(runs_root, monkeypatch, hardware):
 
 
 def test_what_is_measured_is_stored_where_the_doctor_looks(runs_root, monkeypatch, capfd):
-    from ringside.launch import probing
-
     hardware = Hardware(num_cores=2)
     key = key_of_machine(hardware, 2, os.environ)
     points = tuple(
@@ -144,7 +178,7 @@ def test_what_is_measured_is_stored_where_the_doctor_looks(runs_root, monkeypatc
                     points=points)  # fmt: skip
     found = Sweep(t=2.0, key=key, device_name="cpu", num_ranks=2, series=(series,))
     looked = Machine(t=1.0, hardware=hardware, num_cores=2)
-    monkeypatch.setattr(measuring_worker, "check_machine", lambda root, **_: looked)
+    monkeypatch.setattr(torch_report, "check_machine", lambda root, **_: looked)
     monkeypatch.setattr(probing, "measure_sweep", lambda hardware, n, say: say("16 MiB") or found)
     assert "checked" in measuring_worker.measure_machine(runs_root)
     assert '"line":"16 MiB"' in capfd.readouterr().out
@@ -155,23 +189,13 @@ def test_what_is_measured_is_stored_where_the_doctor_looks(runs_root, monkeypatc
 
 def test_of_one_device_only_the_machine_is_looked_at(runs_root, monkeypatch):
     looked = Machine(t=1.0, hardware=Hardware(num_cores=1))
-    monkeypatch.setattr(measuring_worker, "check_machine", lambda root, **_: looked)
+    monkeypatch.setattr(torch_report, "check_machine", lambda root, **_: looked)
     assert "nothing to exchange" in measuring_worker.measure_machine(runs_root)
 
 
 def test_nothing_is_measured_beside_a_run(runs, runs_root, hardware, monkeypatch):
     monkeypatch.setattr(measuring, "Child", lambda *_, **__: pytest.fail("started"))
     runs.add("amber-fox", epochs=1, ended="completed")
-    assert runs_on(runs_root, hardware) == []
     runs.add("calm-otter", epochs=1)
-    assert runs_on(runs_root, hardware) == ["calm-otter"]
     with pytest.raises(RingsideError, match="calm-otter uses the devices"):
         Measuring(runs_root).start("machine", hardware)
-
-
-def test_runs_of_another_kind_of_device_are_in_nobodys_way(runs, runs_root):
-    from ringside.hardware import Gpu
-
-    runs.add("calm-otter", epochs=1)
-    gpu = Gpu(index=0, name="x", uuid="y", memory_total_bytes=1, memory_used_bytes=0)
-    assert runs_on(runs_root, Hardware(gpus=(gpu,))) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import msgspec
 import pytest
@@ -88,6 +89,41 @@ def test_apply_is_an_address_with_preset_run_and_settings():
     assert card_of(finding(overrides={"a": "1"})).apply_label == "Apply these settings"
 
 
+def test_variables_that_are_the_remedy_are_unset_in_a_shell_and_not_by_the_form(make_spec):
+    spec = make_spec("ddp", data="products")
+    card = card_of(finding(unset=("NCCL_P2P_DISABLE",)), RUN, spec)
+    assert card.apply is None
+    assert card.command.startswith("env -u NCCL_P2P_DISABLE ringside run ddp --data=products")
+    html = verdict_card(card)
+    assert shown_command(html) == card.command
+    assert "<details" not in html
+    both = card_of(finding(unset=("NCCL_P2P_DISABLE",), preset="ddp"), RUN, spec)
+    assert both.apply is None  # half of a remedy is none
+
+
+def test_beside_the_button_the_command_is_folded(make_spec):
+    card = card_of(finding(preset="ddp_bf16"), RUN, make_spec("ddp", data="a 'b' <c>"))
+    html = verdict_card(card)
+    folded = html.partition("<details")[2].partition("</details>")[0]
+    assert shown_command(folded) == card.command
+    assert "rs-command" not in verdict_card(card_of(finding(), RUN, make_spec("ddp")))
+
+
+def shown_command(html):
+    found = re.search(r'<code class="rs-command">(.*?)</code>', html)[1]
+    return unescape(re.sub("</?span>", "", found))
+
+
+def test_six_figures_are_in_sight_and_the_others_are_folded():
+    many = tuple(Evidence(label=f"figure {i}", value="1", source="x") for i in range(9))
+    html = verdict_card(card_of(finding(evidence=many)))
+    shown, _, folded = html.partition("<details")
+    assert [f"figure {i}" in shown for i in range(9)] == [True] * 6 + [False] * 3
+    assert "All figures (3 more)" in folded
+    assert all(f"figure {i}" in folded for i in (6, 7, 8))
+    assert "<details" not in verdict_card(card_of(finding(evidence=many[:6])))
+
+
 def test_other_findings_are_folded():
     assert other_findings(()) == ""
     html = other_findings(view().others)
@@ -152,6 +188,15 @@ def test_charts_can_be_taken_away_and_read_as_a_table():
     )
     assert "<td" in html
     assert '<code class="rs-code">ringside doctor</code>' in html
+
+
+@pytest.mark.parametrize(("num", "columns"), [(0, [0]), (1, [1, 0]), (3, [2, 1]), (4, [2, 2])])
+def test_charts_stand_in_two_columns_and_what_is_missing_after_them(num, columns):
+    picture = Picture("a", "b", "c", "d", ("",), (("x",),), "w", "n", "s", b"\x00")
+    html = chart_grid(view(pictures=(picture,) * num, gaps=("No curve.",)), "calm-otter")
+    stacks = html.split('<div class="rs-figure-stack">')[1:]
+    assert [stack.count("<figure") for stack in stacks] == columns
+    assert [("No curve." in stack) for stack in stacks] == [False] * (len(stacks) - 1) + [True]
 
 
 def test_traces_come_with_a_link_that_a_person_clicks():

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from app import cli, entry
+from ringside.shelf.notes import edit_notes
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ from app import cli, entry
         (["list", "--limit", "0"], None),
         (["list", "--limit", "x"], None),
         (["list", "--help"], None),
+        (["list", "--archived"], None),
+        (["list", "--search", "--json"], None),
         (["list", "--limit"], None),
         (["show"], None),
         ([], None),
@@ -31,8 +34,9 @@ def test_only_plain_forms_are_quick(words, expected):
 
 @pytest.mark.parametrize("words", [["list", "--json"], ["list", "--limit", "1"], ["list"]])
 def test_both_ways_print_the_same(words, write_run, make_spec, capsys, monkeypatch):
-    for number in (1, 2):
-        write_run(make_spec("ddp"), f"20260101-00000{number}-calm-fox")
+    runs = [write_run(make_spec("ddp"), f"20260101-00000{n}-calm-fox") for n in (1, 2, 3)]
+    edit_notes(runs[2], archived=True)
+    edit_notes(runs[1], add=["best"], note="why")
     monkeypatch.setattr(sys, "argv", ["ringside", *words])
     entry.main()
     quick = capsys.readouterr().out
@@ -40,7 +44,9 @@ def test_both_ways_print_the_same(words, write_run, make_spec, capsys, monkeypat
         cli.main(words)
     assert ended.value.code == 0
     assert capsys.readouterr().out == quick
-    assert "calm-fox" in quick
+    assert "000002-calm-fox" in quick
+    assert "000003-calm-fox" not in quick
+    assert "best" in quick
 
 
 def test_it_does_not_load_typer():

@@ -11,7 +11,9 @@ import msgspec
 import pytest
 
 from app import cli
+from ringside.errors import LaunchError
 from ringside.estimate import Estimate
+from ringside.events import WindowTimed
 from ringside.hardware import Hardware
 from ringside.measurements import Crowded, Description, Gradient, Point, Series, StepProfile, Sweep
 from ringside.measurements.store import Store, key_of_machine, key_of_model
@@ -21,7 +23,7 @@ CLONE = Path(__file__).parents[2]
 KEYS = {
     "preset", "num_devices", "micro_batch", "global_batch", "step_ms", "step_ms_low",
     "step_ms_high", "epoch_time_s", "samples_per_s", "speedup", "memory_bytes", "exposed_ratio",
-    "num_bytes", "parts", "memory_parts", "confidence", "missing", "notes",
+    "gain_ratio", "num_bytes", "parts", "memory_parts", "confidence", "missing", "notes",
 }  # fmt: skip
 HARDWARE = Hardware(num_cores=2)
 
@@ -102,6 +104,7 @@ def test_as_json(ringside, measured):
     assert ddp["samples_per_s"] == pytest.approx(3_200)
     assert ddp["speedup"] == pytest.approx(1.6)
     assert ddp["exposed_ratio"] == pytest.approx(0.2)
+    assert ddp["gain_ratio"] == pytest.approx(0.2)
     assert ddp["epoch_time_s"] > 0
     assert ddp["memory_bytes"] is None
 
@@ -120,7 +123,7 @@ def test_the_fastest_comes_first(ringside, measured):
 def test_for_people(ringside, measured):
     code, out, _ = ringside("estimate", "ddp", "ddp_bf16", *ASKED[3:])
     assert code == 0
-    assert re.search(r"ddp\s+20\.0\s+\[\S+ to \S+\]\s+\S+ s\s+3,200\s+1\.60x\s+20%", out)
+    assert re.search(r"ddp\s+20\.0\s+\[\S+ to \S+\]\s+\S+ s\s+3,200\s+1\.60x\s+20%\s+20%", out)
     assert re.search(r"^not said: .*one device.*\(ddp_bf16\)$", out, re.MULTILINE)
     assert "--data-rate" in out
 
@@ -159,8 +162,8 @@ def test_what_is_missing_is_measured_once(ringside, root, monkeypatch):
         asked.append(("description", spec.micro_batch))
         return msgspec.structs.replace(a_description(), key=key_of_model(spec), t=2.0)
 
-    def sweep(hardware, num_ranks, *, environment, trials, say):
-        asked.append(("sweep", num_ranks))
+    def sweep(hardware, num_ranks, *, environment, trials, say, sizes):
+        asked.append(("sweep", num_ranks, *sizes))
         return msgspec.structs.replace(a_sweep(), key=key_of_machine(hardware, 2, os.environ))
 
     def crowd(spec, *, say):
@@ -173,8 +176,62 @@ def test_what_is_missing_is_measured_once(ringside, root, monkeypatch):
     arguments = ("estimate", "ddp", "ddp_tuned", *ASKED[3:], "--measure", "--json")
     code, out, _ = ringside(*arguments)
     assert code == 0
-    assert asked == [("description", 32), ("crowd", 2), ("sweep", 2)]
+    assert asked == [("description", 32), ("crowd", 2), ("sweep", 2, 4_000_000)]
     assert all(one["step_ms"] for one in json.loads(out)["presets"])
+
+
+def test_nothing_is_measured_beside_a_run(ringside, write_run, make_spec):
+    write_run(make_spec("ddp"), "20260102-030402-calm-otter", state=None)
+    code, out, err = ringside(*ASKED, "--measure")
+    assert (code, out) == (2, "")
+    assert err.startswith("calm-otter uses the devices of this machine")
+
+
+def test_one_measurement_that_fails_does_not_end_the_command(ringside, measured, monkeypatch):
+    """The step of another precision cannot be measured, and is asked for once; ddp is there.
+
+    Of PowerSGD nothing is measured, because nothing that is would tell its step.
+    """
+    asked = []
+
+    def describe(spec, hardware, *, say):
+        asked.append(spec.preset)
+        raise LaunchError("The device was lost.")
+
+    def crowd(spec, *, say):
+        asked.append(spec.preset)
+        return Crowded(num_processes=2, batch=32, step_us=(16_000.0,))
+
+    monkeypatch.setattr("ringside.launch.crowd.measure_crowd", crowd)
+    monkeypatch.setattr("ringside.launch.probing.measure_description", describe)
+    names = ("ddp_bf16", "ddp_bf16_compress", "ddp", "ddp_powersgd")
+    code, out, _ = ringside("estimate", *names, *ASKED[3:], "--measure", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert asked == ["ddp_bf16", "ddp"]
+    assert found["refused"] == dict.fromkeys(
+        ("ddp_bf16", "ddp_bf16_compress"), "The device was lost."
+    )
+    steps = {one["preset"]: one["step_ms"] for one in found["presets"]}
+    assert steps.pop("ddp") == pytest.approx(20)
+    assert set(steps.values()) == {None}
+    (powersgd,) = (one for one in found["presets"] if one["preset"] == "ddp_powersgd")
+    assert "PowerSGD" in powersgd["missing"][0]
+
+
+def test_a_run_that_took_too_long_to_be_explained_corrects_nothing(ringside, measured, write_run):
+    spec = resolve(RunRequest(preset="ddp", data="products:ci", batch=64), HARDWARE)
+    run = write_run(spec, "20260101-000000-calm-otter")
+    window = WindowTimed(
+        epoch=2, step=20, num_steps=10, samples_per_s=70.0, train_loss=0.5, learning_rate=0.1,
+        step_ms=900.0, data_ms=0.0, forward_ms=1.0, backward_ms=1.0, optimizer_ms=1.0,
+        step_ms_min=1.0, data_ms_min=0.0,
+    )  # fmt: skip
+    with run.events.open("ab") as events:
+        events.write(msgspec.json.encode(window) + b"\n")
+    code, _, err = ringside("estimate", "ddp", *ASKED[3:], "--like", "calm-otter")
+    assert code == 2
+    assert "took 900.0 ms a step and its replay takes 20.0 ms" in err
 
 
 def test_a_started_run_says_and_keeps_what_is_predicted(

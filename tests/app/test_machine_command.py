@@ -217,6 +217,23 @@ def test_devices_that_cannot_talk_are_a_failure(ringside, here, root):
     assert report["problems"] == ["The sweep did not start: unhandled system error."]
 
 
+def test_beside_a_run_the_machine_is_looked_at_but_nothing_is_timed(
+    ringside, here, root, write_run, make_spec
+):
+    here(two_gpus(), AssertionError("measured"))
+    spec = make_spec("ddp", device="cuda", gpu_ids=(0, 1))
+    write_run(spec, "20260102-030402-calm-otter", state=None)
+    code, out, err = ringside("doctor")
+    assert code == 2
+    assert out.startswith("2 x NVIDIA H200")
+    assert err.splitlines()[-1].startswith("calm-otter uses the devices of this machine")
+    code, out, _ = ringside("doctor", "--json")
+    report = json.loads(out)
+    assert (code, report["sweep"]) == (2, None)
+    assert report["problems"][-1].startswith("calm-otter uses")
+    assert ringside("doctor", "--no-sweep")[0] == 0
+
+
 def test_one_gpu_has_nobody_to_talk_to(ringside, here, root):
     whole = two_gpus()
     one = two_gpus(

@@ -49,6 +49,7 @@ FORM = {
     "field_model": "resnet10t", "field_epochs": 1, "field_keep_global_batch": False,
     "field_overrides": "", "request_id": "one",
 }  # fmt: skip
+LIST = {"run-list", "leftover-list", "field-of-preset", "field-tag"}
 POLL = {"field_log": "console", "run_id": "", "seen": "{}"}
 SKIPPED = ({"__type__": "update"}, {"__type__": "update", "props": {"__type__": "update"}})
 
@@ -246,17 +247,17 @@ def test_a_cursor_from_nowhere_means_send_all(served, finished, seen):
 @pytest.mark.parametrize("run_id", ["../../etc", "20260102-030405-no-run", "\x00"])
 def test_a_run_from_nowhere_is_a_notice_beside_the_list(served, finished, run_id):
     found = poll(served, run_id=run_id)
-    assert set(found) == {"notice", "run-list", "seen"}
+    assert set(found) == {"notice", "seen"} | LIST
     assert "No run" in found["notice"]
     assert finished.name in found["run-list"]
-    assert set(json.loads(found["seen"])) == {"notice", "list"}
+    assert set(json.loads(found["seen"])) == {"notice", "list", "left", "presets", "tags"}
 
 
 def test_a_run_of_a_newer_ringside_is_a_notice_beside_the_list(served, served_runs, finished):
     run = served_runs.add("new-newt")
     run.spec.write_bytes(run.spec.read_bytes().replace(b'"format": 1', b'"format": 99'))
     found = poll(served, run_id=run.id)
-    assert set(found) == {"notice", "run-list", "seen"}
+    assert set(found) == {"notice", "seen"} | LIST
     assert "update Ringside" in found["notice"]
     assert finished.name in found["run-list"]
     assert poll(served, run_id=finished.id, seen=found["seen"])["notice"] == ""

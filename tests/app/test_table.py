@@ -21,7 +21,7 @@ def test_two_runs(runs, runs_root):
     assert second.cells["efficiency"] == "100 %"
     assert second.under["speedup"] == "weak scaling, of base-bison"
     assert second.under["auc"] == "−0.010"
-    assert first.under == {"run": "reference"}
+    assert first.under == {"run": "reference", "total": "until it ended"}
     assert first.remarks == ("no speed-up: this is a baseline",)
     assert [bar.share for bar in view.charts[0].bars] == [1.0, 0.5]
     assert [bar.text for bar in view.charts[1].bars] == ["0.800", "0.790"]

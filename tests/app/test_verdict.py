@@ -11,9 +11,10 @@ import pytest
 
 from app import cli
 from app.commands import verdict as command
-from ringside.doctor import Case, diagnose
+from ringside.doctor import Case, Diagnosis, Evidence, Finding, diagnose, measuring
 from ringside.doctor.applying import command_for
 from ringside.doctor.walkthrough import walk
+from ringside.hardware import Hardware
 from ringside.speedup import baseline_of
 
 from tests.doctor.making import bucket, facts, log, record, request  # isort: skip
@@ -86,7 +87,8 @@ def test_a_card_has_evidence_bound_refutation_and_command(capsys):
     card = out.partition("\nAlso")[0]
     assert "Verdict: link, 40% of the step, critical, confidence high (LINK-001)" in card
     assert "27.00 MB in 9.31 ms, 2.90 GB/s" in card
-    assert "To gain: at most 40% of the step, 1.67 times as fast" in card
+    # Half the bytes save half of 9.31 ms of 33.3.
+    assert "To gain: at most 14% of the step, 1.16 times as fast" in card
     assert "Wrong if: " in card
     assert "ringside run ddp --data=emoji --model=resnet50" in card
     assert "--set=comm_hook=bf16" in card
@@ -132,9 +134,25 @@ def test_a_preset_that_is_not_here_is_not_proposed():
     assert (finding.code, finding.preset) == ("LINK-001", None)
 
 
-def test_measuring_waits_until_the_run_has_ended(capsys, make_spec, write_run):
-    write_run(make_spec("ddp"), RUN, state=None)
+@pytest.mark.parametrize("live", [RUN, BASE])
+def test_nothing_is_measured_while_a_run_uses_the_devices(
+    capsys, make_spec, write_run, monkeypatch, live
+):
+    """Neither this one nor another."""
+    monkeypatch.setattr(measuring, "read_hardware", lambda: Hardware(num_cores=2))
+    for run_id in (RUN, BASE):
+        write_run(make_spec("ddp"), run_id, state=None if run_id == live else "completed")
     with pytest.raises(SystemExit) as ended:
         cli.main(["doctor", RUN, "--measure"])
-    assert ended.value.code == 2
-    assert "still uses its devices" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith(f"{live.partition('-')[2].partition('-')[2]} uses the devices")
+
+
+def test_nothing_in_a_card_does_anything_to_the_terminal(capsys):
+    bad = "A\x1b[31mB"
+    evidence = (Evidence(label=bad, value=bad, source=bad),)
+    finding = Finding(code="LINK-001", cause="link", severity="note", confidence="low",
+                      sentence=bad, refutation=bad, next_step=bad, evidence=evidence)  # fmt: skip
+    command.print_diagnosis(Diagnosis(verdict=finding, others=(finding,), missing=(bad,)))
+    assert "\x1b" not in capsys.readouterr().out

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import shutil
 import time
+from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from ringside.hardware import read_hardware
 from ringside.measurements import Description, Gradient, StepProfile
@@ -17,6 +20,7 @@ from ringside.request import RunRequest, resolve
 pytestmark = pytest.mark.browser
 
 STARVED, SINGLE = "20260102-030402-calm-otter", "20260102-030401-amber-fox"
+ON_SOCKETS = "20260102-030400-pale-gecko"
 STEP_US = 100_000
 
 
@@ -66,6 +70,31 @@ def starved(site, root, write_run, make_spec):
 
 
 @pytest.fixture
+def on_sockets(site, root, write_run, make_spec):
+    """Two GPUs of one host that talk over sockets, because variables shut the faster ways."""
+    run = write_run(make_spec("ddp", data="products", device="cuda", gpu_ids=(0, 1)), ON_SOCKETS)
+    first, *lines = run.events.read_text().splitlines()
+    started = json.loads(first)
+    forced = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
+    started["observed"] |= {"environment": forced, "backend": "nccl", "device_name": "NVIDIA H200"}
+    run.events.write_text("\n".join([json.dumps(started), *lines, ""]))
+    said = ["NCCL version 2.28.9+cuda13.0"]
+    said += [f"{name} set by environment to {value}" for name, value in forced.items()]
+    run.trace.mkdir()
+    run.nccl.mkdir()
+    for rank in (0, 1):
+        (run.trace / f"rank{rank}.json.gz").write_bytes(trace(rank, late_us=0))
+        way = f"Channel 00/0 : {rank}[{rank}] -> {1 - rank}[{1 - rank}] [send] via NET/Socket/0"
+        end = (f"comm 0x7f{rank} rank {rank} nranks 2 cudaDev {rank} nvmlDev {rank} "
+               f"busId {rank + 1}000 commId 0xabc - Init COMPLETE")  # fmt: skip
+        log = "".join(f"vm:{rank}:1 [{rank}] NCCL INFO {text}\n" for text in (*said, way, end))
+        (run.nccl / f"vm.{rank}.log").write_text(log)
+    shutil.copytree(run.path, site.root / ON_SOCKETS)
+    yield site.root / ON_SOCKETS
+    shutil.rmtree(site.root / ON_SOCKETS)
+
+
+@pytest.fixture
 def open_doctor(open_tab):
     """Open the page of a run and wait for its charts; an error in the console fails the test."""
     errors = []
@@ -96,6 +125,27 @@ def test_the_newest_finished_run_gets_a_verdict(open_doctor, starved):
     chart.locator("summary").click()
     # What one loses to images, the other loses to waiting.
     assert chart.locator("td >> text=/40.0 ms · 40 %/").count() == 2
+
+
+def test_variables_that_hold_a_run_back_are_unset_by_a_command(open_doctor, on_sockets):
+    tab = open_doctor(f"?run={ON_SOCKETS}")
+    verdict = tab.locator("#verdict")
+    command = verdict.locator(".rs-command:visible")
+    words = "env -u NCCL_P2P_DISABLE -u NCCL_SHM_DISABLE ringside run ddp --data=products"
+    assert command.inner_text().startswith(words)
+    assert words in verdict.inner_text()
+    assert verdict.locator("a.rs-link-button").count() == 0
+    command.click()  # one press takes all of it
+    taken = tab.evaluate("getSelection().toString()")
+    assert taken.strip() == command.inner_text().strip()
+    assert "\n" not in taken.strip()
+    narrow = open_doctor(f"?run={ON_SOCKETS}", width=390)
+    card, *inside = (
+        narrow.locator(f"#verdict {place}").first.bounding_box()
+        for place in (".rs-finding", ".rs-command", ".rs-evidence table", "h1")
+    )
+    for box in inside:
+        assert box["x"] + box["width"] <= card["x"] + card["width"] + 1 <= 390
 
 
 def test_a_chart_and_the_traces_can_be_taken_away(open_doctor, starved):
@@ -205,6 +255,19 @@ def test_the_page_fits(open_doctor, artefacts, starved, width, dark):
     # The colours follow the theme.
     fill = tab.evaluate("getComputedStyle(document.querySelector('#chart-timeline svg text')).fill")
     assert fill == ("rgb(154, 166, 181)" if dark else "rgb(91, 101, 115)")
+
+
+def test_pictures_of_the_page_for_the_documents(chromium, site, starved, tmp_path):
+    path = Path(__file__).parents[2] / "docs" / "screenshots.py"
+    found = importlib.util.spec_from_file_location("screenshots", path)
+    script = importlib.util.module_from_spec(found)
+    found.loader.exec_module(script)
+    pages = script.addresses(site.root, "calm-otter", ["amber-fox", "calm-otter"])
+    assert pages["compare"] == f"/compare?runs={SINGLE}%2C{STARVED}"
+    (file,) = script.take(chromium, site.url, pages, tmp_path / "out", ["doctor-dark-390"])
+    assert file == tmp_path / "out" / "doctor-dark-390.png"
+    with Image.open(file) as picture:
+        assert (picture.format, picture.width) == ("PNG", 390)
 
 
 def test_a_check_of_the_machine_goes_on_without_the_tab(open_tab, site):

@@ -36,7 +36,7 @@ def test_a_sweep_has_every_collective_and_size(root: Path) -> None:
     sweep = measure_sweep(hardware, 2, seconds=1.5, sizes=[3 * MIB + 3], say=heard.append)
     assert [(one.operation, one.dtype) for one in sweep.series] == [
         ("all_reduce", "fp32"), ("all_reduce", "bf16"), ("reduce_scatter", "fp32"),
-        ("all_gather", "fp32"),
+        ("all_gather", "fp32"), ("reduce_scatter", "bf16"), ("all_gather", "bf16"),
     ]  # fmt: skip
     for series in sweep.series:
         sizes = [point.num_bytes for point in series.points]

@@ -10,8 +10,10 @@ from safetensors.torch import load_file
 
 from ringside.events import DdpReported, Profiled, decode_lines
 from ringside.hardware import read_hardware
+from ringside.identity import run_processes
 from ringside.launch.local import create_run, start, start_run
 from ringside.rank_windows import rank_parts, slowest
+from ringside.records import read_exit
 from ringside.request import continue_run
 from ringside.rundir import RunDir
 from ringside.trace import analyse, read_traces
@@ -19,6 +21,30 @@ from ringside.trace import analyse, read_traces
 from tests.distributed.conftest import wait_for_end  # isort: skip
 
 pytestmark = pytest.mark.distributed
+
+
+# Python imports it by itself; on rank 1 the profile after training finds no memory.
+SITE = """
+import importlib.abc, importlib.util, os, sys
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "training.recorder":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+        spec.loader.exec_module = lambda module: (load(module), break_in(module))
+        return spec
+
+def break_in(module):
+    def begin(*_):
+        raise module.torch.OutOfMemoryError("CUDA out of memory.")
+    module.Recorder.begin = begin
+
+if os.environ.get("RANK") == "1":
+    sys.meta_path.insert(0, Finder())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +119,19 @@ def test_each_rank_says_where_its_steps_go(finished_run):
         assert rank.host_ms == pytest.approx(host, rel=0.01)
         assert rank.data_ms + rank.host_ms <= rank.step_ms * 1.01
     assert {one.part for one in slowest(ranks)} == {"data", "forward", "host"}
+
+
+def test_a_rank_that_cannot_record_leaves_a_completed_run_and_no_waiting(
+    root, make_request, tmp_path, monkeypatch
+):
+    """Rank 0 waits for it in the reduction, for a timeout of ten minutes if nobody ended it."""
+    (tmp_path / "sitecustomize.py").write_text(SITE)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    request = make_request("ddp", profile=3, epochs=1)
+    record = wait_for_end(start_run(request, read_hardware(), root), timeout_s=90)
+    run = RunDir(Path(record.path))
+    assert (record.state, record.failure) == ("completed", None)
+    assert "the profile after training did not come to its end" in read_exit(run).reason
+    assert events_of(run, Profiled) == []
+    assert "No steps were recorded after training" in run.console.read_text()
+    assert run_processes(run.id) == set()

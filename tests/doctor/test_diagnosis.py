@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from ringside.doctor import Case, diagnose
+from ringside.doctor.clocks import window_ms
 from ringside.doctor.weighing import weight_of
 from ringside.environment_lint import lint
 from ringside.rank_windows import RankParts
+from ringside.spec import FsdpConfig
 
 from tests.doctor.making import (  # isort: skip
-    baseline, bucket, facts, log, machine, rank_facts, record, request, series, sweep,
+    baseline, bucket, changed, facts, log, machine, observed, rank_facts, record, request, series,
+    sweep,
 )  # fmt: skip
 
 FORCED = {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"}
@@ -76,13 +79,18 @@ def test_handicaps_go_before_data_and_data_before_the_link():
     assert causes[:3] == ["data_parallel", "data", "link"]
 
 
-def test_a_variable_explains_the_link_and_does_not_replace_it():
+def test_variables_that_shut_a_way_and_the_cost_of_it_are_one_card():
     slow = facts(compute=0.4, exposed_transfer=0.4, buckets=(bucket(27_000_000, 2.9),))
     case = Case(facts=slow, nccl=log("NET", "Socket", environment=FORCED), variables=lint(FORCED))
     diagnosis = diagnose(case)
-    assert diagnosis.verdict.code == "LINK-001"
-    assert "NCCL_P2P_DISABLE, NCCL_SHM_DISABLE" in diagnosis.verdict.next_step
-    assert {"LINK-014", "LINK-016", "ENVIRONMENT-001"} <= set(codes(diagnosis))
+    verdict = diagnosis.verdict
+    assert codes(diagnosis) == ["LINK-014"]
+    assert (verdict.share_ratio, verdict.severity) == (pytest.approx(0.4), "critical")
+    assert verdict.next_step.startswith("Unset NCCL_P2P_DISABLE and NCCL_SHM_DISABLE, then")
+    assert verdict.unset == ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
+    shown = {one.label: one.value for one in verdict.evidence}
+    assert shown["moving data while nothing computes"] == "40%"  # of LINK-001
+    assert shown["one all-reduce"] == "27.00 MB in 9.31 ms, 2.90 GB/s"
 
 
 def test_a_shut_way_that_costs_nothing_is_a_note():
@@ -105,8 +113,9 @@ def test_a_handicap_of_the_program_goes_before_compute_and_after_what_costs_more
 
 
 def test_without_a_measured_cost_a_variable_is_the_verdict():
-    case = Case(nccl=log("SHM", "direct/direct"), variables=lint({"NCCL_P2P_DISABLE": "1"}))
-    assert diagnose(case).verdict.cause in ("environment", "link")
+    off = {"NCCL_P2P_DISABLE": "1"}
+    case = Case(nccl=log("SHM", "direct/direct", environment=off), variables=lint(off))
+    assert codes(diagnose(case)) == ["LINK-011"]
     assert diagnose(case).verdict.share_ratio is None
 
 
@@ -152,3 +161,71 @@ def test_single_devices_are_not_asked_for_an_exchange():
     assert "experiment" not in missing
     assert "`ringside doctor`" not in missing
     assert "trace" in missing
+
+
+def test_a_healthy_machine_has_nothing_that_holds_back():
+    diagnosis = diagnose(Case(machine=machine(), sweep=sweep(series(200.0))))
+    assert codes(diagnosis) == ["NONE-002"]
+    assert (diagnosis.verdict.cause, diagnosis.verdict.confidence) == ("none", "high")
+    assert diagnose(Case(machine=machine())).verdict.confidence == "medium"
+    full = changed(machine(), disk_free_bytes=2**30)
+    assert codes(diagnose(Case(machine=full))) == ["MACHINE-009"]
+
+
+def test_the_commands_for_what_is_missing_are_whole():
+    spec = request(precision="bf16", batch=128, epochs=5, seed=3)
+    baseline_missing = next(one for one in diagnose(Case(record=record(spec))).missing[1:])
+    assert baseline_missing.endswith(
+        "`ringside run single --data=emoji --model=resnet50 --batch=64 --image-size=32 --epochs=5 "
+        "--seed=3 --set=mixed_precision=bf16`."
+    )
+    assert "--profile=5" in diagnose(Case(record=record(spec))).missing[0]
+
+
+def test_one_step_that_waits_for_the_loader_is_no_cause():
+    """The first step of an epoch waits 245 ms for workers to start; the others for nothing."""
+    run = record()
+    first = changed(run.windows[4], num_steps=1, data_ms=245.0, step_ms=290.0)
+    for one_only in ([first], [first, *run.windows[5:8]]):
+        short = changed(run, windows=[*run.windows[:4], *one_only])
+        assert "DATA-010" not in codes(diagnose(Case(record=short)))
+
+
+def test_each_step_counts_once_however_many_a_window_holds():
+    run = record()
+    long = changed(run.windows[4], num_steps=30, step_ms=40.0)
+    short = changed(run.windows[5], num_steps=10, step_ms=80.0)
+    case = Case(record=changed(run, windows=[*run.windows[:4], long, short]))
+    assert window_ms(case, "step") == pytest.approx((30 * 40 + 10 * 80) / 40)
+
+
+@pytest.mark.parametrize(
+    ("field", "got"),
+    [("compiled", True), ("channels_last", False), ("find_unused_parameters", True),
+     ("freeze", "backbone"), ("num_devices", 1), ("gradient_as_bucket_view", True)],
+)  # fmt: skip
+def test_whatever_the_trainer_compares_is_compared(field, got):
+    spec = request()
+    verdict = diagnose(Case(record=record(spec, seen=observed(spec, **{field: got})))).verdict
+    assert verdict.code == "ENVIRONMENT-011"
+    told = field.replace("compiled", "compile").replace("_", " ")
+    assert told in verdict.sentence
+
+
+def test_what_an_older_ringside_did_not_look_at_is_not_apart():
+    spec = request()
+    case = Case(record=record(spec, seen=observed(spec, num_devices=None)))
+    assert diagnose(case).verdict.code != "ENVIRONMENT-011"
+
+
+@pytest.mark.parametrize(
+    ("used_gib", "offload", "fires"),
+    [(80, False, True), (126, False, False), (125, False, True), (10, True, False)],
+)
+def test_fsdp_is_for_what_ddp_cannot_hold(used_gib, offload, fires):
+    """Two devices of 140 GiB; DDP takes 8 bytes of 24 million parameters more: 0.18 GiB."""
+    spec = request("fsdp")
+    config = FsdpConfig(fsdp_offload_params=offload)
+    spec = changed(spec, accelerate=changed(spec.accelerate, fsdp_config=config))
+    case = Case(record=record(spec, memory_bytes=used_gib * 2**30), machine=machine())
+    assert ("LINK-019" in codes(diagnose(case))) == fires

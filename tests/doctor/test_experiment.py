@@ -6,7 +6,9 @@ import pytest
 
 from ringside.doctor import Case, diagnose
 
-from tests.doctor.making import experiment, facts, record, series, sweep  # isort: skip
+from tests.doctor.making import (  # isort: skip
+    baseline, experiment, facts, log, observed, record, request, series, sweep,
+)  # fmt: skip
 
 STARVED = facts(compute=0.4, data_idle=0.4, data_wait_us=40_000.0)
 SLOW = facts(compute=0.4, exposed_transfer=0.4)
@@ -20,7 +22,10 @@ def test_a_trace_that_the_experiment_contradicts_is_lowered():
     """The trace says that 40 % of the step wait for images; without them the step is as long."""
     case = Case(facts=STARVED, experiment=experiment(many=100.0, many_synthetic=99.0))
     diagnosis = diagnose(case)
-    assert found(diagnosis, "DATA-001").confidence == "low"
+    starved = found(diagnosis, "DATA-001")
+    assert (starved.confidence, starved.severity) == ("low", "note")
+    assert starved.share_ratio == pytest.approx(0.01)
+    assert diagnosis.verdict.code == "UNEXPLAINED-001"
     assert "disagrees: 1.0" in found(diagnosis, "DATA-001").evidence[0].value
     assert "DATA-002" not in {one.code for one in diagnosis.others}
 
@@ -32,7 +37,9 @@ def test_a_trace_that_the_experiment_confirms_is_sure():
     assert found(alone, "DATA-001").confidence == "medium"
     both = Case(facts=little, experiment=experiment(many=100.0, many_synthetic=80.0))
     diagnosis = diagnose(both)
-    assert found(diagnosis, "DATA-001").confidence == "high"
+    starved = found(diagnosis, "DATA-001")
+    assert (starved.confidence, starved.severity) == ("high", "critical")
+    assert (starved.share_ratio, starved.gain_ratio) == (pytest.approx(0.2), pytest.approx(0.2))
     assert diagnosis.verdict.code == "DATA-002"
     assert diagnosis.verdict.share_ratio == pytest.approx(0.2)
 
@@ -42,7 +49,8 @@ def test_another_cause_that_was_only_suspected_takes_its_place():
     arms = experiment(many=100.0, many_without_reduction=99.0, many_synthetic=60.0)
     diagnosis = diagnose(Case(facts=SLOW, experiment=arms))
     assert diagnosis.verdict.code == "DATA-002"
-    assert found(diagnosis, "LINK-001").confidence == "low"
+    link = found(diagnosis, "LINK-001")
+    assert (link.confidence, link.severity, link.overrides) == ("low", "note", {})
 
 
 def test_an_exchange_that_costs_more_than_the_link_can_is_not_the_links():
@@ -64,3 +72,57 @@ def test_within_noise_is_no_cost():
 
 def test_an_experiment_whose_arms_failed_says_nothing():
     assert diagnose(Case(experiment=experiment(one=50.0))).others == ()
+
+
+def test_a_link_that_costs_nothing_when_it_is_taken_away_is_not_the_verdict():
+    arms = experiment(many=100.0, many_without_reduction=98.0)
+    shut = {"NCCL_P2P_DISABLE": "1"}
+    for log_ in (None, log("SHM", "direct/direct", environment=shut)):
+        case = Case(facts=SLOW, experiment=arms, nccl=log_)
+        diagnosis = diagnose(case)
+        assert diagnosis.verdict.code == "UNEXPLAINED-001"
+        assert {one.severity for one in diagnosis.others} == {"note"}
+        assert max(one.share_ratio for one in diagnosis.others) == pytest.approx(0.02)
+
+
+def test_the_share_of_a_link_is_the_experiments():
+    """The trace saw 40 % exposed; leaving the exchange out saves 25 of 100 ms."""
+    arms = experiment(many=100.0, many_without_reduction=75.0)
+    spec = request(precision="bf16")
+    case = Case(record=record(spec, step_ms=100.0), facts=SLOW, experiment=arms)
+    diagnosis = diagnose(case)
+    assert diagnosis.verdict.code == "LINK-002"
+    for code in ("LINK-001", "LINK-020"):
+        assert found(diagnosis, code).share_ratio == pytest.approx(0.25)
+        assert found(diagnosis, code).severity == "critical"
+
+
+def test_arms_that_spread_too_far_decide_nothing():
+    """12 of 100 ms, give or take 21: less than a tenth is as likely as a fifth."""
+    arms = experiment(spread=0.2, many=100.0, many_synthetic=88.0)
+    starved = found(diagnose(Case(facts=STARVED, experiment=arms)), "DATA-001")
+    assert (starved.severity, starved.share_ratio) == ("critical", pytest.approx(0.4))
+    assert starved.evidence[0].value.startswith("cannot tell: 12.0")
+
+
+def test_time_that_the_experiment_does_not_tell_is_the_baselines():
+    """Its arm without the exchange failed: what is lost comes from the runs, and is said so."""
+    spec = request()
+    case = Case(
+        record=record(spec, step_ms=100.0), baseline=baseline(spec), sweep=sweep(series(200.0)),
+        experiment=experiment(many=100.0, one=50.0),
+    )  # fmt: skip
+    told = found(diagnose(case), "UNEXPLAINED-010")
+    assert (told.evidence[0].value, told.evidence[0].source) == ("50.0 ms a step", "events.jsonl")
+
+
+def test_fsdp_moves_its_bytes_three_times():
+    spec = request("fsdp")
+    seen = observed(spec, reduced_bytes_per_step=94_851_728)
+    case = Case(
+        record=record(spec, step_ms=36.8, seen=seen), sweep=sweep(series(200.0)),
+        experiment=experiment(many=36.8, many_without_reduction=23.7),
+    )  # fmt: skip
+    told = found(diagnose(case), "UNEXPLAINED-010")
+    assert told.evidence[1].value == "142.3 MB a step"  # 3/2 of 94.85
+    assert told.evidence[2].value == "10.86 GB/s"  # in 13.1 ms

@@ -11,10 +11,10 @@ from ringside.doctor import case_of_files, case_of_run, diagnose
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.machine import Machine
-from ringside.measurements.store import Store, key_of_machine, key_of_model
+from ringside.measurements.store import Store, key_of_machine, key_of_model, key_of_spec
 from ringside.speedup import baseline_of
 
-from tests.doctor.making import changed, description, series, sweep  # isort: skip
+from tests.doctor.making import changed, description, experiment, series, sweep  # isort: skip
 
 BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 LOG = "host:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n"
@@ -98,6 +98,21 @@ def test_the_store_gives_what_fits(root, run, make_spec):
     case = case_of_run(run, root)
     assert case.sweep == swept
     assert case.description == described
+
+
+def test_an_experiment_counts_for_runs_whose_bytes_went_the_same_way(root, run, make_spec):
+    spec = make_spec("ddp", num_processes=2, micro_batch=32)
+    off = {"NCCL_P2P_DISABLE": "1"}
+    slow = changed(
+        experiment(many=50.0), key=key_of_spec(spec), spec=spec, device_name="cpu", transport=off
+    )
+    Store(root).save(slow)
+    assert case_of_run(run, root).experiment is None
+    first, *lines = run.events.read_text().splitlines()
+    started = json.loads(first)
+    started["observed"]["environment"] = off
+    run.events.write_text("\n".join([json.dumps(started), *lines, ""]))
+    assert case_of_run(run, root).experiment == slow
 
 
 def test_the_machine_that_was_looked_at_counts_only_if_it_is_the_runs(root, run):

@@ -37,6 +37,12 @@ def test_every_verdict_on_public_traces_is_right(script):
     assert {row.name: row.wrong for row in rows if row.wrong} == {}
 
 
+def test_a_run_that_is_not_there_counts_as_wrong(script, tmp_path):
+    rows = [*script.lab_rows(tmp_path), *script.public_rows(tmp_path)]
+    assert len(rows) == len(script.LAB) + len(script.PUBLIC)
+    assert {row.wrong for row in rows} == {script.ABSENT}
+
+
 @pytest.mark.skipif(not LAB.is_dir(), reason=f"the lab's runs are not at {LAB}")
 def test_a_wrong_verdict_is_called_wrong(script):
     """The script can fail: the same runs against what they are not."""

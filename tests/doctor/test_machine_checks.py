@@ -110,10 +110,24 @@ def test_memory_that_nobody_accounts_for():
     assert finding.evidence[0].value == "30.0 GiB of processes not seen here"
 
 
+def test_a_process_that_a_container_cannot_name():
+    """It sees the number of a process outside and nothing else of it."""
+    outside = Process(pid=7, memory_bytes=3 * GIB)
+    finding = found(machine_foreign_process, state(processes=(outside,)))
+    assert finding.confidence == "medium"
+    told = "a process this container cannot name, pid 7, 3.0 GiB"
+    assert finding.evidence[0].value == told
+    named = Process(pid=8, user="ann", memory_bytes=3 * GIB)
+    assert found(machine_foreign_process, state(processes=(outside, named))).confidence == "high"
+
+
 def test_a_look_long_after_a_run_says_nothing_about_it():
-    busy = machine(state(memory_used_bytes=30 * GIB, throttle_reasons=("power brake",)))
+    busy = machine(
+        state(memory_used_bytes=30 * GIB, throttle_reasons=("power brake",)),
+        disk_free_bytes=GIB, shm_total_bytes=64 * MIB,
+    )  # fmt: skip
     run = RunRecord(id="r", name="r", path="/r", created_t=900.0, finished_t=950.0)
-    for check in (machine_foreign_process, machine_throttled):
+    for check in (machine_foreign_process, machine_throttled, machine_disk, machine_shared_memory):
         assert check.check(Case(machine=busy, record=run)) is not None
         assert check.check(Case(machine=replace(busy, t=5000.0), record=run)) is None
 

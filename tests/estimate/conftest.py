@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ringside.events import WindowTimed
 from ringside.measurements import Crowded, Description, Gradient, Point, Series, StepProfile, Sweep
 
 MB = 1_000_000
@@ -91,3 +92,24 @@ def make_sweep() -> Callable[..., Sweep]:
 def _point(num_bytes: int, us_per_mb: float) -> Point:
     us = num_bytes / MB * us_per_mb
     return Point(num_bytes=num_bytes, median_us=us, p90_us=us, repeats=10)
+
+
+@pytest.fixture
+def make_windows() -> Callable[..., list[WindowTimed]]:
+    """Two windows an epoch; those of the first are three times as long."""
+
+    def make(
+        step_ms: float, *, data_ms: float = 0.0, epochs: int = 2, profiled: bool = False
+    ) -> list[WindowTimed]:
+        return [
+            WindowTimed(
+                epoch=epoch, step=step, num_steps=10, samples_per_s=1.0, train_loss=0.5,
+                learning_rate=0.1, step_ms=step_ms * (3 if epoch == 1 else 1) + data_ms,
+                data_ms=data_ms, forward_ms=1.0, backward_ms=1.0, optimizer_ms=1.0,
+                step_ms_min=1.0, data_ms_min=0.0, memory_bytes=600_000_000, profiled=profiled,
+            )
+            for epoch in range(1, epochs + 1)
+            for step in (10, 20)
+        ]  # fmt: skip
+
+    return make

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
-from ringside.estimate.buckets import MIB, assign, first_layout, layout, limits_of, unused_layout
+from ringside.estimate.buckets import MIB, assign, bucket_sizes, layout, limits_of, unused_layout
 from ringside.estimate.sharded import block_of
 from ringside.measurements import Gradient
 
@@ -52,16 +52,13 @@ def resnet() -> tuple[torch.nn.Module, torch.Tensor, tuple[Gradient, ...]]:
     return model, images, ready_order(model, images)
 
 
-def ddp_layout(model: torch.nn.Module, images: torch.Tensor, **arguments) -> tuple[list, list]:
-    """(buckets of the first step, buckets after that) in bytes, as DDP logs them."""
+def ddp_layout(model: torch.nn.Module, images: torch.Tensor, **arguments) -> list[int]:
+    """The buckets after the first step in bytes, as DDP logs them."""
     wrapped = DistributedDataParallel(model, **arguments)
     for _ in range(3):
         wrapped(images).sum().backward()
     said = wrapped._get_ddp_logging_data()
-    return tuple(
-        [int(size) for size in said[key].split(", ")]
-        for key in ("bucket_sizes", "rebuilt_bucket_sizes")
-    )
+    return [int(size) for size in said["rebuilt_bucket_sizes"].split(", ")]
 
 
 @pytest.mark.usefixtures("one_rank_group")
@@ -76,10 +73,8 @@ def test_layout_is_that_of_ddp(resnet, bucket_cap_mb, megabytes):
     """The first figures are also those of two H200s over NCCL (torch 2.11)."""
     model, images, gradients = resnet
     arguments = {} if bucket_cap_mb is None else {"bucket_cap_mb": bucket_cap_mb}
-    before, after = ddp_layout(model, images, **arguments)
-    assert [bucket.num_bytes for bucket in first_layout(gradients)] == before
     found = [bucket.num_bytes for bucket in layout(gradients, bucket_cap_mb)]
-    assert found == after
+    assert found == ddp_layout(model, images, **arguments)
     assert [round(size / 1e6, 2) for size in found] == megabytes
 
 
@@ -135,4 +130,11 @@ def test_a_bucket_is_ready_when_its_last_gradient_is():
         Gradient(name="c", num_elements=10, ready_us=5.0),
     ]
     assert [bucket.ready_us for bucket in layout(gradients)] == [3.0, 7.0]
-    assert layout([]) == first_layout([]) == []
+    assert layout([]) == []
+
+
+def test_a_16_bit_hook_sends_half_of_each_bucket(make_spec):
+    gradients = [Gradient(name="a", num_elements=MIB, ready_us=1.0)] * 2
+    assert bucket_sizes(make_spec("ddp"), gradients) == (4 * MIB, 4 * MIB)
+    halved = make_spec("ddp", training={"comm_hook": "bf16", "bucket_cap_mb": 25})
+    assert bucket_sizes(halved, gradients) == (4 * MIB,)

@@ -60,6 +60,15 @@ def test_what_strategies_add_and_share(make_spec, make_description):
     assert sharded["gathered"] == 60 * MB
 
 
+@pytest.mark.parametrize(("batch", "is_known"), [(7, False), (8, True), (64, True), (65, False)])
+def test_memory_is_said_as_far_as_the_step(make_spec, make_description, batch, is_known):
+    """Up to twice outside the measured 16 and 32 images."""
+    found = memory_parts(make_spec("single", micro_batch=batch), make_description())
+    assert (found is not None) == is_known
+    if found:
+        assert sum(found.values()) == (200 + 10 * batch) * MB
+
+
 def test_one_batch_or_a_cpu_says_nothing(make_spec, make_description, make_profile):
     spec = make_spec("single", micro_batch=32)
     assert memory_parts(spec, make_description(make_profile(32))) is None

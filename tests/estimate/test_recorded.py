@@ -67,6 +67,28 @@ def test_a_step_is_predicted_from_one_device_and_the_link(timed):
     assert max(errors) < WORST_BAR
 
 
+def test_the_optimizer_takes_as_long_whatever_sets_the_pace(timed):
+    """At 256 images, where the device does, 0.27 ms; at 64 the marks show the host's 3.7."""
+    by_batch = {
+        one.spec.micro_batch: estimate(one.spec, inputs_for(one.spec)).parts["optimizer_ms"]
+        for one in timed
+    }
+    assert by_batch[256] == pytest.approx(0.27, abs=0.01)
+    assert by_batch[64] < 2 * by_batch[256]
+
+
+def test_a_link_that_takes_no_time_saves_less_than_is_exposed(timed):
+    """At 64 images the host sets the pace: the device waits for more than half of the step.
+
+    What was measured without any exchange (`crowd`) took 31 ms and DDP's hooks 5.
+    """
+    ddp = next(one for one in timed if one.spec.preset == "ddp" and one.spec.micro_batch == 64)
+    found = estimate(ddp.spec, inputs_for(ddp.spec))
+    assert found.exposed_ratio > 0.5
+    assert found.gain_ratio < 0.1
+    assert any("the host sets the pace" in note for note in found.notes)
+
+
 def test_the_fastest_preset_is_ranked_first_where_the_gap_is_real(timed):
     for batch in (64, 256):
         group = [one for one in timed if one.spec.micro_batch == batch]

@@ -55,6 +55,34 @@ def test_a_host_that_sets_the_pace_leaves_the_device_its_own_time(make_descripti
     assert work.launch_backward_us == pytest.approx(10_000)
 
 
+def test_the_optimizer_is_no_longer_where_the_host_is_slow(make_description, make_profile):
+    """Its launches take 2 of 16 ms, and on the device, as at 64 images, half a millisecond."""
+    paced = make_profile(
+        32, optimizer_us=2_000.0, backward_us=9_000.0, host_us=16_000.0, device_us=8_500.0
+    )
+    free = make_profile(64, optimizer_us=500.0, host_us=16_000.0, device_us=32_000.0)
+    work = work_at(make_description(paced, free), 32)
+    assert (work.optimizer_us, work.launch_optimizer_us) == pytest.approx((500, 2_000))
+    assert work.device_us == pytest.approx(8_500)
+    assert work.backward_us == pytest.approx(8_000 * 9 / 14)
+
+
+def test_the_optimizer_has_no_part_in_what_grows_with_the_batch(make_description, make_profile):
+    """The device takes 2 + 0.1 ms an image; of what does not grow the optimizer has its share of
+    the launches, 2 of 16."""
+    profiles = [
+        make_profile(
+            batch, step_us=(16_000.0,), forward_us=5_000.0, backward_us=9_000.0,
+            optimizer_us=2_000.0, host_us=16_000.0, device_us=2_000.0 + 100 * batch,
+        )
+        for batch in (32, 64)
+    ]  # fmt: skip
+    for batch in (32, 64):
+        work = work_at(make_description(*profiles), batch)
+        assert work.optimizer_us == pytest.approx(250)
+        assert work.device_us == pytest.approx(2_000 + 100 * batch)
+
+
 def test_larger_batches_tell_the_devices_own_time(make_description, make_profile):
     """Batches 64 and 128 take 10 and 18 ms: 2 ms and 0.125 ms an image, so 6 ms for 32."""
     profiles = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,23 +73,53 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
 
 def test_trials_are_those_that_would_change_something() -> None:
     usual = trials_for({}, "P2P/CUMEM")
+    assert usual[0] == {}  # What two launches of the same thing differ by.
+    assert usual.count({}) == 1
     assert {"NCCL_ALGO": "Tree"} in usual
     assert {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1"} in usual
     assert SOCKETS not in usual
-    assert trials_for({}, "NET/Socket")[0] == SOCKETS
+    assert trials_for({}, "NET/Socket")[:2] == ({}, SOCKETS)
     assert SOCKETS not in trials_for({}, None)
     set_already = trials_for({"NCCL_P2P_DISABLE": "1"}, "SHM/direct/direct")
     assert [one for one in usual if one not in set_already] == [{"NCCL_P2P_DISABLE": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("environment", "undone"),
+    [
+        ({"NCCL_P2P_DISABLE": "1"}, {"NCCL_P2P_DISABLE": "0"}),
+        (
+            {"NCCL_P2P_DISABLE": "1", "NCCL_SHM_DISABLE": "1", "PATH": "/bin"},
+            {"NCCL_P2P_DISABLE": "0", "NCCL_SHM_DISABLE": "0"},
+        ),
+        ({"NCCL_DMABUF_ENABLE": "0"}, {"NCCL_DMABUF_ENABLE": "1"}),
+    ],
+)
+def test_what_undoes_a_handicap_is_tried_first(
+    environment: dict[str, str], undone: dict[str, str]
+) -> None:
+    assert trials_for(environment, "SHM/direct/direct")[:2] == (undone, {})
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"NCCL_P2P_DISABLE": "0"}, {"NCCL_ALGO": "Tree"}, {"TORCH_NCCL_BLOCKING_WAIT": "1"}],
+    ids=["no handicap", "no switch", "not NCCL's"],
+)
+def test_what_is_no_switch_of_nccls_has_no_opposite(environment: dict[str, str]) -> None:
+    assert trials_for(environment, None)[0] == {}
 
 
 def test_a_sweep_on_gpus_tries_variables_and_keeps_what_failed(
     launched: Callable[..., list[Any]],
 ) -> None:
     tree = "NCCL_ALGO=Tree did not start: no algorithm/protocol available"
-    tried = sweep(series(environment={"NCCL_ALGO": "Ring"}), failed=(tree,))
+    again = series(transport="P2P/CUMEM")
+    tried = sweep(again, series(environment={"NCCL_ALGO": "Ring"}), failed=(tree,))
     calls = launched(sweep(series()), tried)
     found = measure_sweep(MACHINE, 2, environment={"NCCL_P2P_DISABLE": "1"}, sizes=[5_000_000])
     assert [one.environment for one in found.series] == [{}, {"NCCL_ALGO": "Ring"}]
+    assert found.control == again
     assert found.failed == (tree,)
     assert found.key == key_of_machine(MACHINE, 2, {"NCCL_P2P_DISABLE": "1"})
     (kind, spec, words, how), (second, _, trial_words, trial_how) = calls
@@ -99,6 +131,7 @@ def test_a_sweep_on_gpus_tries_variables_and_keeps_what_failed(
     assert trial_how["alone"]
     assert '{"NCCL_P2P_DISABLE":"1"}' not in trial_words
     assert '{"NCCL_ALGO":"Tree"}' in trial_words
+    assert trial_words.index('{"NCCL_P2P_DISABLE":"0"}') < trial_words.index("{}")
 
 
 def test_trials_that_fail_as_a_whole_are_no_error(launched: Callable[..., list[Any]]) -> None:
@@ -173,6 +206,45 @@ def test_an_experiment_goes_through_its_arms_and_back(launched: Callable[..., li
     assert [spec.training.decoder for _, spec, *_ in calls] == ["auto", *["gpu"] * 9]
 
 
+def test_an_experiment_goes_the_way_that_a_run_went(
+    launched: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shell's own variables of transport are taken away; the preset's count above all."""
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    preset = msgspec.structs.replace(SPEC, environment={"NCCL_PROTO": "Simple"})
+    had = {"NCCL_P2P_DISABLE": "1", "NCCL_DEBUG": "INFO", "PATH": "/bin"}
+    calls = launched(*[step(name, 1.0) for name in (*ORDER, *reversed(ORDER))])
+    found = measure_experiment(preset, MACHINE, environment=had)
+    assert found.transport == {"NCCL_P2P_DISABLE": "1", "NCCL_PROTO": "Simple"}
+    assert all(how["environment"] == found.transport | {"NCCL_ALGO": None} for *_, how in calls)
+    launched(*[step(name, 1.0) for name in (*ORDER, *reversed(ORDER))])
+    assert measure_experiment(SPEC, MACHINE).transport == {"NCCL_ALGO": "Ring"}
+
+
+def test_a_variable_of_the_shell_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ringside.launch import probe
+
+    given: list[Any] = []
+
+    def execute(argv: list[str], run: RunDir, environment: dict[str, str], _: float) -> int:
+        run.console.write_text("Nothing was measured.\n")
+        given.append(environment)
+        return 1
+
+    monkeypatch.setattr(probe, "_execute", execute)
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    monkeypatch.setenv("NCCL_PROTO", "LL")
+    with probe_folder() as run, pytest.raises(LaunchError):
+        launch_probe(
+            CPU, run, "step", [], Experiment, timeout_s=1,
+            environment={"NCCL_ALGO": None, "NCCL_P2P_DISABLE": "1"},
+        )  # fmt: skip
+    environment = given[0]
+    assert "NCCL_ALGO" not in environment
+    assert (environment["NCCL_P2P_DISABLE"], environment["NCCL_PROTO"]) == ("1", "LL")
+    assert environment["PATH"] == os.environ["PATH"]
+
+
 def test_an_arm_that_fails_once_of_two_keeps_its_figures(
     launched: Callable[..., list[Any]],
 ) -> None:
@@ -242,6 +314,34 @@ def test_a_probe_that_dies_without_a_word_is_told_by_its_console(
     ):
         launch_probe(CPU, run, "step", [], Experiment, timeout_s=20)
     assert run_processes(run.id) == set()
+
+
+HANGS = """#!{python}
+import sys, time
+open(sys.argv[sys.argv.index("--out") + 1], "wb").write({written!r})
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_was_written_counts_although_its_launch_hangs_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_whole: bool
+) -> None:
+    from ringside.launch import probe
+
+    expected = sweep(series())
+    written = msgspec.json.encode(expected) if is_whole else b"{"
+    script = tmp_path / "python"
+    script.write_text(HANGS.format(python=sys.executable, written=written))
+    script.chmod(0o755)
+    monkeypatch.setattr(probe.sys, "executable", str(script))
+    with probe_folder() as run:
+        if is_whole:
+            assert launch_probe(CPU, run, "sweep", [], Sweep, timeout_s=2, alone=True) == expected
+        else:
+            with pytest.raises(LaunchError, match="took longer than 2 s and was ended"):
+                launch_probe(CPU, run, "sweep", [], Sweep, timeout_s=2, alone=True)
+        assert run_processes(run.id) == set()
 
 
 def test_the_first_cause_is_told_and_not_its_consequence() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringside.events import EventWriter, RunFinished, StopAgreed
+from ringside.events import EventWriter, PhaseStarted, RunFinished, StopAgreed
 from ringside.identity import ProcessIdentity
 from ringside.launch.verdict import judge
 
@@ -37,6 +37,19 @@ def test_the_trainers_word_beats_a_late_stop_request(run):
     assert judge(run, 0).state == "stopped"
     EventWriter(run.events).write(RunFinished(reason="completed", total_time_s=1.0))
     assert judge(run, 0).state == "completed"
+
+
+@pytest.mark.parametrize(("code", "forced"), [(1, False), (-6, False), (-15, True)])
+def test_a_profile_that_dies_after_a_finished_run_is_no_failure(run, code, forced):
+    events = EventWriter(run.events)
+    events.write(RunFinished(reason="completed", total_time_s=1.0))
+    assert judge(run, code, forced=forced).state != "completed"
+    events.write(PhaseStarted(phase="profile", epoch=1))
+    rank_error(run, 1, 1.0, "The GPU ran out of memory.")
+    verdict = judge(run, code, forced=forced)
+    assert verdict.state == "completed"
+    assert verdict.reason == "Completed; the profile after training did not come to its end."
+    assert judge(run, 0).reason == "Completed."
 
 
 def test_an_agreed_stop_of_another_kind_is_stopped(run):

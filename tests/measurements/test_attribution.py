@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -36,6 +37,31 @@ def take_apart(make_spec: Callable[..., RunSpec]) -> Callable[..., Attribution]:
         )
 
     return take
+
+
+def test_images_that_come_in_bursts_count_in_the_mean(
+    make_spec: Callable[..., RunSpec],
+) -> None:
+    """One block waits for what the four others use; where nothing waits, it is an outlier."""
+    uneven = (250.0, 250.0, 250.0, 1188.0, 250.0)
+
+    def found(data_ms: float | None) -> Attribution:
+        arms = [
+            Arm(name="many", num_processes=2, step_ms=uneven, data_ms=data_ms),
+            Arm(name="many_synthetic", num_processes=2, step_ms=(250.0,) * 5, data_ms=0.0),
+        ]
+        spec = make_spec("ddp")
+        return attribution(
+            Experiment(t=1.0, key="k", spec=spec, device_name="cpu", arms=tuple(arms))
+        )
+
+    starved, fed = found(187.6), found(3.0)
+    assert starved.step_ms == pytest.approx(437.6)
+    assert starved.step_spread_ms == pytest.approx(np.std(uneven, ddof=1))
+    assert starved.input is not None
+    assert starved.input.ms == pytest.approx(187.6)
+    assert (fed.step_ms, fed.step_spread_ms) == (250.0, 0.0)
+    assert found(None).step_ms == 250.0
 
 
 def test_costs_that_add_up(take_apart: Callable[..., Attribution]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from ringside.cores import num_cores as usable_cores
 from ringside.errors import RunDirError
 from ringside.hardware import Gpu, Hardware
 from ringside.measurements import Arm, Description, Experiment, StepProfile, Sweep
@@ -197,3 +199,58 @@ def test_a_sweep_is_found_by_what_a_runs_ranks_had(
     for name, value in over_sockets.items():
         monkeypatch.setenv(name, value)
     assert store.sweep(hardware, 2, {}, inherited={}) is None
+
+
+@pytest.mark.parametrize(
+    ("versions", "num_cores", "is_found"),
+    [
+        ({"torch": "2.11.0+cu130"}, 8, True),
+        ({"torch": "2.14.1+cu130"}, 8, False),
+        ({"torch": "2.11.0"}, 2, False),
+        ({}, None, True),
+    ],
+    ids=["this torch, another build", "another torch", "other cores", "nobody wrote it down"],
+)
+def test_a_step_of_another_torch_or_another_cpu_does_not_fit(
+    root: Path, make_spec: Callable[..., RunSpec], versions: dict[str, str],
+    num_cores: int | None, is_found: bool,
+) -> None:  # fmt: skip
+    store, spec = Store(root), make_spec("ddp")
+    here = Hardware(num_cores=8, versions={"torch": "2.11.0"})
+    known = {"versions": versions, "num_cores": num_cores}
+    store.save(replace(description(spec), **known))
+    store.save(replace(experiment(spec), **known))
+    assert (store.description(spec, hardware=here) is not None) == is_found
+    assert (store.experiment(spec, hardware=here) is not None) == is_found
+
+
+def test_what_fits_is_what_is_installed_here(
+    root: Path, make_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    torch, cores = metadata.version("torch"), usable_cores()
+    own = replace(description(spec), versions={"torch": torch}, num_cores=cores)
+    store.save(own)
+    store.save(replace(own, t=2.0, versions={"torch": "1.0.0"}))
+    store.save(replace(own, t=3.0, num_cores=cores + 1))
+    assert store.description(spec) == own
+    # The cores beside a GPU are no part of what fits.
+    on_gpu = replace(spec, device="cuda", gpu_ids=(0, 1))
+    other = replace(own, key=key_of_model(on_gpu), num_cores=cores + 1)
+    store.save(other)
+    assert store.description(on_gpu) == other
+
+
+def test_an_experiment_fits_the_way_that_the_bytes_of_a_run_went(
+    root: Path, make_spec: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    off = {"NCCL_P2P_DISABLE": "1"}
+    slow = replace(experiment(spec, t=2.0), transport=off)
+    for one in (experiment(spec), slow):
+        store.save(one)
+    assert store.experiment(spec, inherited=off | {"PATH": "/bin", "NCCL_DEBUG": "INFO"}) == slow
+    assert store.experiment(spec, inherited={}) == experiment(spec)
+    assert store.experiment(spec, inherited={"NCCL_ALGO": "Ring"}) is None
+    monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
+    assert store.experiment(spec) == slow

@@ -33,7 +33,7 @@ def test_every_resample_equals_the_score_of_the_drawn_samples(metric: str) -> No
     task = "single_label" if metric == "accuracy" else "multi_label"
     targets = one_hot(targets) if metric == "accuracy" else targets
     measure = bootstrap._measure(metric, a, targets, task)
-    weights = np.concatenate(list(bootstrap._resamples(40, Resampling(25, seed=5))))
+    weights = np.concatenate(list(bootstrap.resamples(40, Resampling(25, seed=5))))
     assert weights.sum(axis=1).tolist() == [40] * 25
     for value, row in zip(measure(weights), weights, strict=True):
         drawn = np.repeat(np.arange(40), row.astype(int))

@@ -15,7 +15,8 @@ from ringside.trace.thresholds import THRESHOLDS
 
 CLONE = Path(cli.__file__).parents[1]
 
-TOP_KEYS = {"ranks", "verdict", "others", "bad"}
+TOP_KEYS = {"ranks", "verdict", "others", "bad", "diagnosis"}
+DIAGNOSIS_KEYS = {"verdict", "others", "missing"}
 VERDICT_KEYS = {"code", "cause", "share_ratio", "sentence", "confidence", "refutation", "is_minor"}
 RANK_KEYS = {
     "rank", "file", "world_size", "num_steps", "is_cpu_estimate", "is_wait_estimate",
@@ -59,6 +60,7 @@ def test_the_json_is_what_scripts_rely_on(ringside, run_of_two):
     assert (code, err) == (0, "")
     assert set(found) == TOP_KEYS
     assert set(found["verdict"]) == VERDICT_KEYS
+    assert set(found["diagnosis"]) == DIAGNOSIS_KEYS
     assert [set(rank) for rank in found["ranks"]] == [RANK_KEYS, RANK_KEYS]
     first = found["ranks"][0]
     numbers = {key: first[key] for key in RANK_KEYS if key.endswith(("_us", "_ratio"))}
@@ -74,7 +76,7 @@ def test_the_json_is_what_scripts_rely_on(ringside, run_of_two):
 def test_the_documents_name_every_key(ringside, run_of_two):
     found = json.loads(ringside(*run_of_two, "--json")[1])
     rank = found["ranks"][0]
-    inner = [found, found["verdict"], rank, rank["breakdown"], rank["host"]]
+    inner = [found, found["verdict"], found["diagnosis"], rank, rank["breakdown"], rank["host"]]
     inner += [rank["steps"][0], rank["buckets"][0]]
     text = (CLONE / "docs" / "cli-json.md").read_text()
     section = text.partition("## `ringside trace FILE --json`")[2].partition("\n## ")[0]
@@ -89,10 +91,36 @@ def test_the_report_for_people(ringside, run_of_two):
     assert "…" not in out
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line[:2] in ("0 ", "1 ")}
     assert rows["1"][:4] == ["1", "29.7", "15.6", "12.0"]
-    assert "Verdict: link, 40% of the step (confidence high)" in out
+    assert out.count("Verdict: ") == 1
+    assert "Verdict: link, 40% of the step, critical, confidence high (LINK-001)" in out
     assert "all-reduce" in out
     assert "bus bandwidth 1.00 GB/s" in out
-    assert "It is something else if:" in out
+    assert "Wrong if:" in out
+
+
+def test_with_the_logs_of_nccl_the_way_of_the_bytes_is_known(ringside, run_of_two, tmp_path):
+    log = tmp_path / "nccl.log"
+    log.write_text("".join(
+        f"vm:{rank}:{rank} [{rank}] NCCL INFO {text}\n"
+        for rank in (0, 1)
+        for text in (
+            "NCCL version 2.28.9+cuda13.0",
+            "NCCL_P2P_DISABLE set by environment to 1",
+            "NCCL_SHM_DISABLE set by environment to 1",
+            f"Channel 00/0 : {rank}[{rank}] -> {1 - rank}[{1 - rank}] [send] via NET/Socket/0",
+            f"comm 0x7f{rank} rank {rank} nranks 2 cudaDev {rank} nvmlDev {rank} "
+            f"busId {rank + 1}000 commId 0xabc - Init COMPLETE",
+        )
+    ))  # fmt: skip
+    assert "LINK-014" not in ringside(*run_of_two)[1]
+    code, out, _ = ringside(*run_of_two, "--nccl", log)
+    assert code == 0
+    assert "LINK-014" in out
+    assert "NCCL_P2P_DISABLE" in out
+    diagnosis = json.loads(ringside(*run_of_two, "--nccl", log, "--json")[1])["diagnosis"]
+    assert "LINK-014" in {one["code"] for one in (diagnosis["verdict"], *diagnosis["others"])}
+    code, _, err = ringside(*run_of_two, "--nccl", tmp_path / "no.log")
+    assert (code, "no.log" in err) == (2, True)
 
 
 def test_a_bad_file_is_named_and_the_rest_is_read(ringside, run_of_two, tmp_path):

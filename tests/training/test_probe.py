@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import gc
 import math
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -201,6 +203,23 @@ def test_a_step_from_the_command_line(
     assert (arm.data_ms > 1) == waits
     assert arm.decoder == ("cpu" if waits else None)
     assert (found.key, found.spec) == (key_of_spec(spec), spec)
+
+
+def test_a_rank_that_has_written_ends_at_once(make: Callable[..., RunSpec], tmp_path: Path) -> None:
+    """Whatever still runs in it: NCCL's threads can outlive a clean end."""
+    words = ["probe", "step", *write(make(micro_batch=8), tmp_path), "--seconds", "0.1"]
+    script = (
+        "import runpy, sys, threading\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        f"sys.argv = {words!r}\n"
+        "print('said')\n"
+        "runpy.run_module('training.probe', run_name='__main__')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], timeout=60, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stdout) == (0, "said\n")
+    assert (tmp_path / "out.json").is_file()
 
 
 def test_mistakes_are_one_sentence_and_exit_code_2(

@@ -13,8 +13,10 @@ import torch
 from ringside.events import EpochTrained, Profiled, Warned, WindowTimed
 from ringside.rundir import RunDir
 from ringside.trace import analyse, read_traces
-from training import recorder
+from training import profiling, recorder
+from training.buffered import Buffered
 from training.loop import Trainer
+from training.weight_averaging import WeightAverager
 
 
 @pytest.fixture
@@ -154,6 +156,48 @@ def test_after_training_nothing_changes_but_the_trace(trained, run_dir):
     assert len(before) > len(parameters)
     assert all(map(torch.equal, parameters, trainer.engine.plain.parameters()))
     assert sum(n.startswith("ProfilerStep") for n in names_in(run_dir.trace / "rank0.json.gz")) == 4
+
+
+def test_local_sgd_averages_among_recorded_steps_as_in_training(trained, monkeypatch):
+    """Every third step. Two settle, two more are not recorded and three are: 11 to 17."""
+    trainer = trained()
+    averaged = []
+    monkeypatch.setattr(WeightAverager, "average", lambda self: averaged.append(trainer.step + 1))
+    trainer.engine.averager = WeightAverager(trainer.engine.plain, 1, 3)
+    trainer.profiling.after_training(3)
+    assert averaged == [12, 15]
+    assert trainer.step == 10
+    assert [event.step for event in of_kind(trainer, Profiled)] == [10]
+
+
+def test_batches_that_lie_ready_are_taken_without_a_step(trained, monkeypatch):
+    """Steps on them would hide a loader that is too slow, and beside steps it fills up again."""
+    trainer = trained()
+    monkeypatch.setattr(profiling, "buffered", lambda _: Buffered(6, 3))
+    batches, taken = trainer.batches, []
+
+    def watched():
+        for batch in batches:
+            taken.append(trainer.step)
+            yield batch
+
+    trainer.batches = type("Watched", (), {"__iter__": lambda _: watched()})()
+    trainer.profiling.after_training(2)
+    assert taken == [10] * 7 + [11, 12, 13, 14, 15]
+
+
+def test_a_second_profile_that_fails_leaves_no_trace_of_the_first(trained, run_dir, monkeypatch):
+    """Else a rank's old trace would be read beside the new ones of the others."""
+    trainer = trained(2)
+    assert (run_dir.trace / "rank0.json.gz").is_file()
+
+    def fails(*_arguments: object) -> None:
+        raise RuntimeError("No room.")
+
+    monkeypatch.setattr("torch.profiler.profile.export_chrome_trace", fails)
+    trainer.profiling.after_training(2)
+    assert len(of_kind(trainer, Profiled)) == 1
+    assert not any(run_dir.trace.iterdir())
 
 
 def test_what_was_asked_too_late_is_recorded_after_training(trained):

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from ringside import events as ev
 from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware
+from ringside.launch.verdict import judge
 from ringside.marks import read_marks
 from ringside.request import continue_run
 from ringside.run import fold_run
@@ -23,6 +24,7 @@ from training import control as exchanges
 from training.control import Control
 from training.engine import Engine
 from training.evaluation import Evaluator
+from training.profiling import Profiling
 from training.session import Session
 
 EPOCHS, STEPS = 2, 5
@@ -251,3 +253,26 @@ def test_the_step_that_compiles_is_a_phase_of_its_own(spec, root, monkeypatch):
         ("data", None), ("setup", None), ("compile", 1), ("train", 1), ("evaluate", 1), ("save", 1),
         ("train", 2), ("evaluate", 2), ("save", 2),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("world", "has_left"), [(1, False), (2, True)])
+def test_a_profile_for_which_memory_is_too_small_leaves_the_run_completed(
+    spec, root, monkeypatch, world, has_left
+):
+    """Where there are other ranks, this one has to end, or they would wait for it."""
+
+    def fails(self: Profiling, _stream: object) -> None:
+        self.control.world = world
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(Profiling, "_step_beside", fails)
+    session = session_of(msgspec.structs.replace(spec, epochs=1, profile_steps=2), root)
+    assert session.run() == "completed"
+    assert session.has_left == has_left
+    (note,) = [one for one in events_of(session.run_dir, ev.Warned) if one.code == "profile"]
+    assert "The GPU ran out of memory" in note.message
+    assert "finished and saved" in note.message
+    (finished,) = events_of(session.run_dir, ev.RunFinished)
+    assert finished.reason == "completed"
+    assert events_of(session.run_dir, ev.Profiled) == []
+    assert judge(session.run_dir, 1).state == "completed"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from ringside.cores import num_cores
 from ringside.errors import SetupError
 from ringside.measurements import Arm, ArmName, Experiment
 from ringside.measurements.store import key_of_spec
@@ -49,8 +50,8 @@ def measure_arm(
             f"{per_step:.1f} collectives a step were counted in steps without reduction; the "
             "figure would mean nothing."
         )
-    middle = blocks[len(blocks) // 2]
-    waits = bench.control.gather([middle.sums.data_ms / middle.num_steps])
+    num_steps = sum(block.num_steps for block in blocks)
+    waits = bench.control.gather([sum(block.sums.data_ms for block in blocks) / num_steps])
     arm = Arm(
         name=name,
         num_processes=engine.world,
@@ -70,6 +71,7 @@ def measure_arm(
         device_name=device_name(device),
         arms=(arm,),
         versions=versions(),
+        num_cores=num_cores(),
     )
 
 

@@ -11,6 +11,7 @@ import torch
 
 from ringside.data import ImageData, open_data
 from ringside.spec import RunSpec
+from training.buffered import Buffered, buffered
 from training.control import Control
 from training.engine import Engine
 from training.input import Feed, SyntheticBatches
@@ -75,6 +76,11 @@ class Bench:
         feed = Feed(engine, data, self.control)
         self.decoder = feed.choice.decoder
         return feed.training(Endless(order))
+
+    @property
+    def buffered(self) -> Buffered:
+        """What the input has made ahead of the steps at most."""
+        return buffered(self.trainer.batches)
 
     def step(self) -> None:
         """One optimizer step; on a GPU it is issued and not waited for."""

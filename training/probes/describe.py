@@ -12,6 +12,7 @@ from torch import distributed, nn
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 from torch.nn.parallel import DistributedDataParallel
 
+from ringside.cores import num_cores
 from ringside.measurements import Description, Gradient, StepProfile
 from ringside.measurements.derived import at_batch
 from ringside.measurements.store import key_of_model
@@ -64,6 +65,7 @@ def _facts(bench: Bench) -> dict[str, Any]:
         "device_name": device_name(bench.engine.device),
         "num_parameters": bench.engine.num_parameters,
         "versions": versions(),
+        "num_cores": num_cores(),
     }
 
 

@@ -32,6 +32,7 @@ from training.control import Control
 from training.failure import recognise
 from training.probes.sweep import Sweeper, all_gather, rounded
 
+UNCHANGED = "The same with no other variable"
 LAST_ERROR = re.compile(r"Last error:\s*(.+)")
 
 
@@ -85,7 +86,7 @@ def _run(
 
 
 def _sentence(environment: Mapping[str, str], run: RunDir, timeout_s: float | None) -> str:
-    words = " ".join(f"{name}={value}" for name, value in environment.items())
+    words = " ".join(f"{name}={value}" for name, value in environment.items()) or UNCHANGED
     if timeout_s is not None:
         return f"{words} did not finish within {timeout_s:.0f} s."
     errors = rank_errors(run)

@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.audit import about
 from app.guard import require_token
 from app.page.doctor.files import taken
 from app.page.draw import soft
@@ -25,7 +26,7 @@ from app.page.draw.doctor import (
     traces_card,
     verdict_card,
 )
-from app.page.frame import careful, changed, quiet, read_seen
+from app.page.frame import acts, careful, changed, quiet, read_seen
 from app.page.settings import PageSettings
 from app.views.consultations import ConsultState
 from app.views.desk import ListRow
@@ -111,7 +112,7 @@ class Handlers:
         """What changed since the browser last heard of it."""
         return self._changes(data[self.parts.run] or "", read_seen(data[self.parts.seen]))
 
-    @careful
+    @acts("check the machine")
     def check(self, data: Changes) -> Changes:
         """Look at this machine and time its collectives."""
         self._require_token(data)
@@ -127,9 +128,10 @@ class Handlers:
             self.parts.question: soft(say("consult.sure_to_measure", run=run.name)),
         }
 
-    @careful
+    @acts("measure a run")
     def measure(self, data: Changes) -> Changes:
         """Begin the controlled experiment."""
+        about(data[self.parts.run])
         self._require_token(data)
         run, _ = self._measurable(data)
         self.settings.measuring.start("experiment", self.settings.hardware, run.id)
@@ -141,16 +143,17 @@ class Handlers:
         """Close the question."""
         return {self.parts.confirm: gr.Column(visible=False)}
 
-    @careful
+    @acts("stop measuring")
     def stop(self, data: Changes) -> Changes:
         """End the measurement that is under way."""
         self._require_token(data)
         self.settings.measuring.stop()
         return self._changes(data[self.parts.run] or "", read_seen(data[self.parts.seen]))
 
-    @careful
+    @acts("take traces")
     def take(self, data: Changes) -> Changes:
         """Put the traces where the server may hand them out."""
+        about(data[self.parts.run])
         self._require_token(data)
         cache = Path(self.parts.files.GRADIO_CACHE)
         files = taken(self._run(data), cache)

@@ -17,6 +17,7 @@ from app.views.measuring import MeasuringState
 from ringside.words import say
 
 SIGNS = {"ok": "✓", "attention": "▲", "unknown": "○"}
+OPEN_EVIDENCE = 6
 SEVERITIES = {"critical": "▲", "warning": "▲", "note": "·"}
 PERFETTO = (
     '<a href="https://ui.perfetto.dev" target="_blank" rel="noopener noreferrer">'
@@ -102,8 +103,21 @@ def _finding(card: Card, tag: str) -> str:
         f"<{tag}>{escape(card.sentence)}</{tag}>{_share(card)}{soft(card.gain)}"
         f'<dl class="rs-about"><dt>{escape(say("consult.next"))}</dt>'
         f"<dd>{with_code(card.next_step)}</dd><dt>{escape(say('consult.refutation'))}</dt>"
-        f"<dd>{with_code(card.refutation)}</dd></dl>{apply}{_evidence(card)}"
+        f"<dd>{with_code(card.refutation)}</dd></dl>{apply}{_command(card)}{_evidence(card)}"
     )
+
+
+def _command(card: Card) -> str:
+    """The command in full view where nothing else helps, folded beside a button that does."""
+    if card.command is None:
+        return ""
+    words = " ".join(f"<span>{escape(word)}</span>" for word in card.command.split(" "))
+    line = f'<code class="rs-command">{words}</code>'
+    return line if card.apply is None else _folded(say("consult.as_command"), line)
+
+
+def _folded(summary: str, content: str) -> str:
+    return f'<details class="rs-setup"><summary>{escape(summary)}</summary>{content}</details>'
 
 
 def _share(card: Card) -> str:
@@ -120,7 +134,10 @@ def _evidence(card: Card) -> str:
         return ""
     columns = [say(f"consult.{name}") for name in ("label", "value", "source")]
     rows = [[escape(cell) for cell in row] for row in card.evidence]
-    return f'<div class="rs-evidence">{table(columns, rows, left=3)}</div>'
+    shown = table(columns, rows[:OPEN_EVIDENCE], left=3)
+    if more := rows[OPEN_EVIDENCE:]:
+        shown += _folded(say("consult.more_evidence", n=len(more)), table(columns, more, left=3))
+    return f'<div class="rs-evidence">{shown}</div>'
 
 
 def missing_list(view: DoctorView) -> str:
@@ -131,10 +148,13 @@ def missing_list(view: DoctorView) -> str:
 
 
 def chart_grid(view: DoctorView, run_name: str) -> str:
-    """All charts that there are numbers for, and how to get the others."""
-    found = "".join(_chart(picture, run_name) for picture in view.pictures)
-    gaps = _sentences(view.gaps)
-    return f'<div class="rs-figures">{found}</div>{gaps}'
+    """All charts that there are numbers for, in two columns, and how to get the others."""
+    found = [_chart(picture, run_name) for picture in view.pictures]
+    half = (len(found) + 1) // 2
+    gaps = f'<div class="rs-card">{_sentences(view.gaps)}</div>' if view.gaps else ""
+    columns = ("".join(found[:half]), "".join(found[half:]) + gaps)
+    stacks = "".join(f'<div class="rs-figure-stack">{one}</div>' for one in columns if one)
+    return f'<div class="rs-figures">{stacks}</div>'
 
 
 def _sentences(texts: Iterable[str]) -> str:
@@ -163,8 +183,7 @@ def _chart(picture: Picture, run_name: str) -> str:
         f'<figure class="rs-card rs-figure" id="chart-{picture.name}">{heading(picture.title)}'
         f"<figcaption>{escape(picture.headline)}</figcaption>"
         f'<div class="rs-wide">{picture.wide}</div><div class="rs-narrow">{picture.narrow}</div>'
-        f'<div class="rs-under rs-figure-foot"><details class="rs-setup"><summary>'
-        f"{escape(say('consult.in_numbers'))}</summary>{numbers}</details>"
+        f'<div class="rs-under rs-figure-foot">{_folded(say("consult.in_numbers"), numbers)}'
         f'<span class="rs-files">{files}</span></div></figure>'
     )
 

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from html import escape
 
 from app.page.draw import badge, heading, items, soft, table
-from app.views.desk import ListRow
 from app.views.run import Ending, RunView, Tile
 from app.views.step import Step
 from ringside.words import say
 
 EPOCH_COLUMNS = ("epoch", "time", "rate", "speedup", "loss", "auc", "f1")
-LIST_COLUMNS = ("run", "state", "preset", "model", "data", "started", "epochs")
 
 
 def run_head(view: RunView, sign_of_life: str) -> str:
@@ -21,6 +19,9 @@ def run_head(view: RunView, sign_of_life: str) -> str:
     if view.baseline_id:
         address = f"compare?runs={escape(view.baseline_id)},{escape(view.id)}"
         facts += f'<span><a href="{address}">{escape(say("runs.compare"))}</a></span>'
+    # Gradio's page has a base address, so a fragment alone would lead to the Train page.
+    address = f"runs?run={escape(view.id)}#shelf"
+    facts += f'<span><a href="{address}">{escape(say("shelf.link"))}</a></span>'
     return (
         f'<div class="rs-head"><h1>{escape(view.name)}</h1>{badge(view.state)}'
         f'<div class="rs-line">{facts}</div></div>'
@@ -102,27 +103,4 @@ def setup_card(view: RunView) -> str:
     return (
         f'<details class="rs-setup"><summary>{escape(say("run.setup"))}</summary>'
         f"<dl>{rows}</dl></details>"
-    )
-
-
-def run_list(rows: Iterable[ListRow], chosen: str | None) -> str:
-    """All runs, newest first; each name opens its run."""
-    columns = [say(f"runs.{name}") for name in LIST_COLUMNS]
-    lines = [_list_line(row, row.id == chosen) for row in rows]
-    return heading(say("runs.title")) + table(columns, lines, left=len(columns))
-
-
-def _list_line(row: ListRow, is_chosen: bool) -> list[str]:
-    mark = ' aria-current="true"' if is_chosen else ""
-    link = f'<a href="runs?run={escape(row.id)}"{mark}>{escape(row.name)}</a>'
-    words = (row.preset, row.model, row.data, row.started, row.progress)
-    return [link, badge(row.state), *(escape(word) for word in words)]
-
-
-def empty_list() -> str:
-    """What to do when there is nothing yet."""
-    return (
-        f'<div class="rs-empty"><b>{escape(say("runs.empty_title"))}</b>'
-        f"{soft(say('runs.empty'))}"
-        f'<a class="rs-link-button" href="./">{escape(say("runs.to_train"))}</a></div>'
     )

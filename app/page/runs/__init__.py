@@ -10,6 +10,8 @@ from app.page.draw import heading
 from app.page.draw.classes import SORT_CLASSES
 from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
 from app.page.runs.handlers import SERIES, Handlers, Parts, points_frame
+from app.page.runs.listing import ListHandlers, draw_listing
+from app.page.runs.shelf import ShelfHandlers, draw_shelf
 from app.page.runs.trying import TryHandlers, draw_trying
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE
@@ -49,6 +51,7 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     notice = block("notice")
     with gr.Column(visible=False, elem_id="live", elem_classes="rs-stack") as live:
         shown = _draw_head()
+        said = shown.pop("said")
         with gr.Row(elem_classes="rs-columns", equal_height=True):
             shown["epochs"] = _card("epochs", scale=27)
             shown["step"] = _card("step", scale=20)
@@ -65,11 +68,16 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
         )
         shown["remarks"] = block("remarks", elem_classes="rs-card rs-maybe")
         shown["setup"] = block("setup", elem_classes="rs-card rs-maybe")
-    shown["list"] = block("run-list", elem_classes="rs-card")
+        shelf = draw_shelf(said)
+    listing = draw_listing()
     fields = {"token": token, "run": hidden("run-id"), "seen": hidden("seen")}
     parts = Parts(**fields, notice=notice, live=live, **shown)
     trial = TryHandlers(trying, parts.run, parts.token, settings)
-    _connect(page, parts, trial, settings)
+    shelved = ShelfHandlers(shelf, parts.run, parts.token, settings)
+    listed = ListHandlers(listing, parts.run, parts.seen, parts.token, settings)
+    for handlers in (trial, shelved, listed):
+        handlers.connect()
+    _connect(page, parts, Handlers(parts, trial, shelved, listed, settings))
 
 
 def _draw_head() -> dict[str, Any]:
@@ -81,11 +89,12 @@ def _draw_head() -> dict[str, Any]:
         stop = gr.Button(
             say("runs.stop"), variant="stop", elem_id="stop", scale=0, min_width=120, visible=False
         )
+    said = block("said")
     ending = block("ending", elem_classes="rs-maybe")
     doctor = block("doctor-line", elem_classes="rs-maybe")
     return {
         "head": head, "profile": profile, "stop": stop, "ending": ending, "tiles": block("tiles"),
-        "doctor": doctor,
+        "doctor": doctor, "said": said,
     }  # fmt: skip
 
 
@@ -149,17 +158,17 @@ def _curve(name: str) -> gr.LinePlot:
     )
 
 
-def _connect(page: gr.Blocks, parts: Parts, trial: TryHandlers, settings: PageSettings) -> None:
-    handlers = Handlers(parts, trial, settings)
-    trial.connect()
+def _connect(page: gr.Blocks, parts: Parts, handlers: Handlers) -> None:
+    trial, shelf, listing = handlers.trial.parts, handlers.shelf.parts, handlers.listing.parts
     polled = [
         parts.notice, parts.seen, parts.live, parts.head, parts.profile, parts.stop, parts.tiles,
         parts.ending, parts.doctor, parts.epochs, parts.step, parts.log_choice, parts.log,
-        parts.loss, parts.scores, parts.classes, parts.remarks, parts.setup, parts.list,
-        *trial.parts.polled(),
+        parts.loss, parts.scores, parts.classes, parts.remarks, parts.setup,
+        *trial.polled(), *shelf.polled(), *listing.polled(),
     ]  # fmt: skip
-    inputs = {parts.run, parts.seen, parts.log_choice, trial.parts.trial}
-    page.load(handlers.open, None, [parts.run, *polled], api_name="open_runs", **QUICK)
+    inputs = {parts.run, parts.seen, parts.log_choice, trial.trial, *listing.fields()}
+    opened = list(dict.fromkeys([parts.run, *polled, *shelf.filled()]))
+    page.load(handlers.open, None, opened, api_name="open_runs", **QUICK)
     timer = gr.Timer(POLL_S)
     timer.tick(handlers.poll, inputs, polled, api_name="poll_run", **QUICK)
     parts.log_choice.input(

@@ -11,22 +11,23 @@ import gradio as gr
 import pandas as pd
 from gradio.components import Component
 
+from app.audit import about
 from app.guard import require_token
 from app.page.draw import soft
 from app.page.draw.classes import class_cards
 from app.page.draw.doctor import doctor_line
 from app.page.draw.runs import (
-    empty_list,
     ending_card,
     epoch_table,
     remarks,
     run_head,
-    run_list,
     setup_card,
     step_card,
     tiles,
 )
-from app.page.frame import careful, changed, quiet, read_seen
+from app.page.frame import acts, changed, quiet, read_seen
+from app.page.runs.listing import ListHandlers
+from app.page.runs.shelf import ShelfHandlers
 from app.page.runs.trying import TryHandlers
 from app.page.settings import PageSettings
 from app.views.logs import CONSOLE, log_choices, read_log
@@ -36,6 +37,8 @@ from ringside.launch.stop import stop_in_background
 from ringside.profile_request import ask_for_profile
 from ringside.run import FINAL_STATES
 from ringside.rundir import RunDir
+from ringside.shelf.finding import Query
+from ringside.shelf.notes import NOTHING
 from ringside.words import say
 
 Changes = dict[Component, Any]
@@ -74,7 +77,6 @@ class Parts:
     classes: gr.HTML
     remarks: gr.HTML
     setup: gr.HTML
-    list: gr.HTML
 
 
 def points_frame(points: Iterable[Point], series: Iterable[str]) -> pd.DataFrame:
@@ -91,9 +93,18 @@ def points_frame(points: Iterable[Point], series: Iterable[str]) -> pd.DataFrame
 class Handlers:
     """What the page does. Everything polled goes through `_changes`."""
 
-    def __init__(self, parts: Parts, trial: TryHandlers, settings: PageSettings) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        trial: TryHandlers,
+        shelf: ShelfHandlers,
+        listing: ListHandlers,
+        settings: PageSettings,
+    ) -> None:
         self.parts = parts
         self.trial = trial
+        self.shelf = shelf
+        self.listing = listing
         self.desk = settings.desk
         self.consultations = settings.consultations
         self.token = settings.token
@@ -108,17 +119,17 @@ class Handlers:
         except RingsideError as error:
             notice = soft(str(error))
         run_id = run.id if run else ""
-        changes = self._changes(run_id, {}, CONSOLE)
-        return {self.parts.notice: notice, self.parts.run: run_id, **changes}
+        changes = self._changes(run_id, {}, CONSOLE, Query())
+        filled = self.shelf.fill(run_id)
+        return {self.parts.notice: notice, self.parts.run: run_id, **changes, **filled}
 
     @quiet
     def poll(self, data: Changes) -> Changes:
         """What changed since the browser last heard of it."""
         parts = self.parts
         seen = read_seen(data[parts.seen])
-        return self._changes(
-            data[parts.run], seen, data[parts.log_choice], data[self.trial.parts.trial]
-        )
+        query, trial = self.listing.query(data), data[self.trial.parts.trial]
+        return self._changes(data[parts.run], seen, data[parts.log_choice], query, trial)
 
     @quiet
     def switch_log(self, data: Changes) -> Changes:
@@ -132,9 +143,10 @@ class Handlers:
         chunk = self._log(run, seen, data[parts.log_choice])
         return {parts.log: chunk, parts.seen: json.dumps(seen)}
 
-    @careful
+    @acts("stop")
     def stop(self, data: Changes) -> Changes:
         """Leave the request; the run's owner sees to it, and the next poll shows it."""
+        about(data[self.parts.run])
         require_token(data[self.parts.token], self.token)
         run = self.desk.exact(data[self.parts.run])
         if run is None:
@@ -142,9 +154,10 @@ class Handlers:
         stop_in_background(run)
         return {self.parts.stop: gr.Button(say("runs.stopping"), interactive=False)}
 
-    @careful
+    @acts("profile")
     def profile(self, data: Changes) -> Changes:
         """Leave the request; the ranks agree on the steps and write their traces."""
+        about(data[self.parts.run])
         require_token(data[self.parts.token], self.token)
         run = self.desk.exact(data[self.parts.run])
         if run is None:
@@ -153,13 +166,12 @@ class Handlers:
         return {self.parts.profile: gr.Button(say("runs.profile_asked"), interactive=False)}
 
     def _changes(
-        self, run_id: str, seen: dict[str, Any], log_key: str, trial_id: str | None = None
-    ) -> Changes:
-        rows = self.desk.rows()
-        values: dict[str, Any] = {"list": run_list(rows, run_id) if rows else empty_list()}
+        self, run_id: str, seen: dict[str, Any], log_key: str, query: Query,
+        trial_id: str | None = None,
+    ) -> Changes:  # fmt: skip
+        rows, before = self.desk.rows(), dict(seen)
         plots: dict[str, Any] = {}
-        view, texts = self._look(run_id)
-        values |= texts
+        view, values = self._look(run_id)
         if view is not None:
             plots = {"loss": view.loss_points, "scores": view.score_points}
         new = changed({**values, **plots}, seen)
@@ -173,7 +185,10 @@ class Handlers:
         if view is not None:
             found |= self._run_changes(view, seen, log_key)
             found |= self.trial.changes(view, trial_id, seen)
-        return {**found, self.parts.seen: json.dumps(seen)}
+            notes = next((row.notes for row in rows if row.id == view.id), NOTHING)
+            found |= self.shelf.changes(notes, seen)
+        found |= self.listing.changes(rows, query, run_id, seen)
+        return found if seen == before else {**found, self.parts.seen: json.dumps(seen)}
 
     def _look(self, run_id: str) -> tuple[RunView | None, dict[str, str]]:
         """The run and its texts; of one that cannot be read, only the notice that says so."""

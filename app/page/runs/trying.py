@@ -11,10 +11,11 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.audit import about
 from app.guard import require_token
 from app.page.draw import soft
 from app.page.draw.trying import sample_cards, trial_panel, try_heading, use_elsewhere
-from app.page.frame import PRIVATE, block, careful, changed, hidden, warn
+from app.page.frame import PRIVATE, acts, block, changed, hidden, warn
 from app.page.settings import PageSettings
 from app.views.run import RunView
 from app.views.trials import MAX_PICTURE_BYTES, MAX_PICTURES, Picture, checkpoint_of
@@ -137,7 +138,7 @@ class TryHandlers:
         seen |= {name: digest for name, (_, digest) in new.items()}
         return dict((texts | components)[name] for name in new)
 
-    @careful
+    @acts("try pictures")
     def try_uploads(self, data: Mapping[Component, Any]) -> Changes:
         """Try what was dropped or chosen; the files are deleted at once."""
         files = [Path(file) for file in data[self.parts.upload] or ()]
@@ -153,7 +154,7 @@ class TryHandlers:
             self._delete(files)
         return {**found, self.parts.upload: None}
 
-    @careful
+    @acts("try a validation picture")
     def try_sample(self, data: Mapping[Component, Any]) -> Changes:
         """Try the validation picture that was clicked."""
         run = self._run(data)
@@ -163,7 +164,7 @@ class TryHandlers:
             raise RingsideError(say("page.stale"))
         return self._start(run, [pictures[int(number)][0]])
 
-    @careful
+    @acts("take validation pictures")
     def take(self, data: Mapping[Component, Any]) -> Changes:
         """Get a few pictures from the validation split."""
         run = self._run(data)
@@ -186,6 +187,7 @@ class TryHandlers:
                     file.parent.rmdir()
 
     def _run(self, data: Mapping[Component, Any]) -> RunDir:
+        about(data[self.run])
         require_token(data[self.token], self.settings.token)
         run = self.settings.desk.exact(data[self.run])
         if run is None or checkpoint_of(run) is None:

@@ -10,10 +10,11 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.audit import about
 from app.guard import require_token
 from app.page.draw.check import check_details, check_panel
 from app.page.draw.train import data_panel
-from app.page.frame import careful, quiet
+from app.page.frame import acts, quiet
 from app.page.settings import PageSettings
 from app.page.train.form import Form
 from app.views.checks import CheckState, check_key
@@ -73,20 +74,22 @@ class DataHandlers:
         """What is in the chosen data, or the sentence that says why it cannot be used."""
         return self.changes(self.form.values(data), data[self.step.check_key])
 
-    @careful
+    @acts("check data")
     def start(self, data: Mapping[Component, Any]) -> Changes:
         """Check the chosen data in the background."""
         require_token(data[self.step.token], self.token)
         spec = data_spec(self.form.values(data))
+        about(spec.label)
         self.checks.start(spec)
         key = check_key(spec)
         return {self.step.check_key: key, **self._followed(self.checks.state(key), value="stop")}
 
-    @careful
+    @acts("stop a check")
     def stop(self, data: Mapping[Component, Any]) -> Changes:
         """End the check; nothing of it is kept."""
         require_token(data[self.step.token], self.token)
         key = data[self.step.check_key] or ""
+        about(key)
         self.checks.stop(key)
         return self._followed(self.checks.state(key))
 

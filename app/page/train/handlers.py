@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.audit import about
 from app.guard import require_token
 from app.page.draw.train import (
     baseline_panel,
@@ -20,7 +21,7 @@ from app.page.draw.train import (
     strategy_about,
     strategy_cards,
 )
-from app.page.frame import careful, quiet, warn
+from app.page.frame import acts, careful, quiet, warn
 from app.page.settings import PageSettings
 from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form
@@ -139,12 +140,12 @@ class Handlers:
             panels.settings: settings_list(found),
         }
 
-    @careful
+    @acts("start")
     def start(self, data: Changes) -> Changes:
         """Start the run and go to its page; pressed twice it is one run, refused it is none."""
         return self._start(start, data)
 
-    @careful
+    @acts("start the baseline")
     def start_baseline(self, data: Changes) -> Changes:
         """Start the baseline of what the form asks for."""
         return self._start(start_baseline, data)
@@ -155,6 +156,7 @@ class Handlers:
             settings = self.settings
             values = self.form.values(data)
             run = starter(values, settings.hardware, settings.runs_root, self.reports)
+            about(run.id)
         except RingsideError as error:
             warn(error)
             # What was refused may have left a run behind, which the same id would find again.

@@ -15,11 +15,21 @@ ON_COLOUR, CARD = "#ffffff", "#fefefe"
 ON_LIGHT = "#0b1016"
 """Text on the light ones of the colours, in both themes."""
 
+RUNS = (
+    "#1f5fa8", "#c2410c", "#0e7a4e", "#7e3f98", "#946700", "#0b7f96", "#b0246b", "#4a5361",
+)  # fmt: skip
+"""Runs over each other, by their place; never a part of a step, and each with a pattern too."""
+
+RUN_DASHES: tuple[list[int], ...] = (
+    [1, 0], [7, 3], [2, 3], [9, 3, 2, 3], [5, 2], [12, 4], [3, 2, 1, 2], [1, 2],
+)  # fmt: skip
+
 VARIABLES = {
     INK: "ink", SOFT: "soft", LINE: "line", TRACK: "bg", ACCENT: "accent", COMPUTE: "compute",
     TRANSFER: "transfer", WAIT: "wait", DATA: "data", OPTIMIZER: "optimizer", OTHER: "other",
     ON_COLOUR: "on-colour", CARD: "card", BACKWARD: "backward", OTHER_2: "other-2",
     OTHER_3: "other-3",
+    **{colour: f"run-{number}" for number, colour in enumerate(RUNS, start=1)},
 }  # fmt: skip
 
 PARTS = {

@@ -10,7 +10,7 @@ from app.views.charts.figure import Figure
 from app.views.charts.scaling import ScalingPoint, scaling_curve
 from app.views.charts.timeline import timeline
 from app.views.charts.topology import topology
-from app.views.charts.waterfall import run_waterfall, trace_waterfall
+from app.views.charts.waterfall import rank_waterfall, run_waterfall, trace_waterfall
 from ringside.doctor import Case
 from ringside.errors import RingsideError
 from ringside.estimate import Estimate
@@ -36,7 +36,7 @@ def _figures(case: Case, root: Path) -> Iterator[Figure | None]:
         yield trace_waterfall(case.facts)
         yield _timeline(case)
     elif case.record is not None:
-        yield run_waterfall(case.record.clean_windows)
+        yield rank_waterfall(case.ranks) or run_waterfall(case.record.clean_windows)
     if case.sweep is not None:
         yield all_reduce_curve(case.sweep, bucket_bytes(case), healthy(case.sweep, case.machine))
     if case.record is not None:

@@ -12,6 +12,7 @@ from app.views.charts import palette
 from app.views.charts.figure import Figure
 from app.views.step import parts_ms
 from ringside.events import WindowTimed
+from ringside.rank_windows import RankParts, slowest
 from ringside.trace import Facts
 from ringside.words import say
 
@@ -53,11 +54,41 @@ def trace_waterfall(facts: Facts) -> Figure:
         num, parts = rank.num_counted_steps, {}
         for name, field in TRACE_PARTS.items():
             parts[name] = getattr(rank.breakdown, field) / 1000 / num
-        name = say("charts.rank", rank=rank.rank)
-        bars.append(Bar(name, name[:1].upper() + name[1:], parts))
+        bars.append(_bar_of(rank.rank, parts))
     pace = bars[facts.ranks.index(facts.pace)]
     key = "waterfall_estimate" if facts.pace.is_cpu_estimate else "waterfall_trace"
-    return _figure(bars, pace, say(f"charts.{key}"))
+    return _figure(bars, _headline(pace), say(f"charts.{key}"))
+
+
+def rank_waterfall(ranks: Sequence[RankParts]) -> Figure | None:
+    """The mean step of each rank by its own clocks; None with fewer than two ranks.
+
+    Who is late is long in a part of its own and short in backward, where the others wait for it.
+    """
+    late = slowest(ranks)
+    if not late:
+        return None
+    bars = [_rank_bar(rank) for rank in ranks]
+    first = late[0]
+    place = next(at for at, rank in enumerate(ranks) if rank.rank == first.rank)
+    headline = _by_clocks(bars[place], "even")
+    if first.excess_ratio >= WORTH_SAYING_RATIO:
+        headline = say(f"charts.late_{first.part}", who=bars[place].who,
+                       excess=figures.milliseconds(first.excess_ms))  # fmt: skip
+    return _figure(bars, headline, say("charts.waterfall_ranks"))
+
+
+def _rank_bar(rank: RankParts) -> Bar:
+    """Its parts, and what is left of the step."""
+    parts = {name: getattr(rank, f"{name}_ms") for name in ("data", "forward", "backward")}
+    parts["optimizer"] = rank.optimizer_ms
+    parts["rest"] = max(0.0, rank.step_ms - sum(parts.values()))
+    return _bar_of(rank.rank, parts)
+
+
+def _bar_of(rank: int, parts: Mapping[str, float]) -> Bar:
+    name = say("charts.rank", rank=rank)
+    return Bar(name, name[:1].upper() + name[1:], parts)
 
 
 def run_waterfall(windows: Sequence[WindowTimed]) -> Figure | None:
@@ -74,13 +105,12 @@ def run_waterfall(windows: Sequence[WindowTimed]) -> Figure | None:
         for name, ms in parts_ms(window).items():
             parts[name] = parts.get(name, 0.0) + ms * window.num_steps / steps
     bar = Bar(say("charts.all_ranks"), say("charts.the_run"), parts)
-    return _figure([bar], bar, say("charts.waterfall_run"))
+    return _figure([bar], _by_clocks(bar, "longest"), say("charts.waterfall_run"))
 
 
-def _figure(bars: Sequence[Bar], pace: Bar, source: str) -> Figure:
+def _figure(bars: Sequence[Bar], headline: str, source: str) -> Figure:
     names = list(bars[0].parts)
     shown = bars[:MAX_RANKS]
-    headline = _headline(pace)
     rows = tuple(
         (bar.label, *(f"{figures.milliseconds(bar.parts[n])} · {figures.percent(bar.share(n))}"
                       for n in names), figures.milliseconds(bar.total_ms))
@@ -98,15 +128,35 @@ def _figure(bars: Sequence[Bar], pace: Bar, source: str) -> Figure:
 
 
 def _headline(bar: Bar) -> str:
-    """The largest loss of time if it is worth saying, images before all; else how much is work."""
-    losses = [name for name in bar.parts if name not in WORK]
-    worst = max(losses, key=bar.share)
+    """The largest loss of time if it is worth saying; else how much is work."""
+    lost = sum(bar.share(name) for name in _losses(bar))
+    return _loss(bar) or say("charts.works", who=bar.who, share=figures.percent(1 - lost))
+
+
+def _by_clocks(bar: Bar, key: str) -> str:
+    """The same without a trace: the exchange lies in backward then, so nobody knows what is work.
+
+    `key` names the sentence where no loss is worth saying.
+    """
+    longest = max(bar.parts, key=bar.share)
+    said = say(f"charts.{key}", part=say(f"charts.{longest}"),
+               share=figures.percent(bar.share(longest)))  # fmt: skip
+    return _loss(bar) or said
+
+
+def _loss(bar: Bar) -> str | None:
+    """The largest loss of time, images before all; None where none is worth saying."""
+    worst = max(_losses(bar), key=bar.share)
     if bar.share("data") >= WORTH_SAYING_RATIO:
         worst = "data"
-    if bar.share(worst) >= WORTH_SAYING_RATIO:
-        return say(f"charts.spends_{worst}", who=bar.who, share=figures.percent(bar.share(worst)))
-    lost = sum(bar.share(name) for name in losses)
-    return say("charts.works", who=bar.who, share=figures.percent(1 - lost))
+    share = bar.share(worst)
+    if share < WORTH_SAYING_RATIO:
+        return None
+    return say(f"charts.spends_{worst}", who=bar.who, share=figures.percent(share))
+
+
+def _losses(bar: Bar) -> list[str]:
+    return [name for name in bar.parts if name not in WORK]
 
 
 def _in_words(bar: Bar) -> str:

@@ -1,10 +1,10 @@
 """The steps wait for images, by the run's own clocks.
 
-Seen when the loader keeps the slowest rank waiting for 10 % of the step or more, in the middle
-window after the first epoch. The clock is the host's: where the device still has work queued, part
-of that wait costs nothing, so a trace or the experiment with made-up images is surer. Eight GPUs
-were as fast as two for want of workers; a ResNet-50 spent 31 % of its step waiting with 16 workers
-of an H200's host, 76 % with 8, 88 % with 4.
+Seen when the loader keeps the slowest rank waiting for 10 % of the step or more, in the mean of ten
+steps or more after the first epoch, without the first of each epoch. The clock is the host's: where
+the device still has work queued, part of that wait costs nothing, so a trace or the experiment with
+made-up images is surer. Eight GPUs were as fast as two for want of workers; a ResNet-50 spent 31 %
+of its step waiting with 16 workers of an H200's host, 76 % with 8, 88 % with 4.
 What to do: more loader workers as far as there are cores, decoding on the GPU (`decoder=gpu`),
 prepared images (`ringside data prepare`), a faster disk.
 Sources: dinov2#161 and #134, DIVA-DAF#19, pytorch#22451; the H200 figures were measured here.
@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from ringside.doctor.bands import WARNING, severity_of
 from ringside.doctor.case import Case
-from ringside.doctor.figures import spec_of, steady_windows, window_ms, window_share
+from ringside.doctor.clocks import steady_windows, timed_steps, window_ms, window_share
+from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
@@ -25,12 +26,15 @@ ORDER = 51
 
 MAX_WORKERS = 16
 SURE = 3
+FEWEST_STEPS = 10
 
 
 def check(case: Case) -> Finding | None:
     share, waited = window_share(case, "data"), window_ms(case, "data")
     record = case.record
     if record is None or share is None or waited is None or share < WARNING:
+        return None
+    if timed_steps(record) < FEWEST_STEPS:
         return None
     windows, workers = steady_windows(record), _workers(case)
     is_sure = len(windows) >= SURE and severity_of(share) == "critical"

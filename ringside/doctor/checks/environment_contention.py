@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import attributed, parts_shown
+from ringside.doctor.experiments import attributed, parts_shown
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of
 from ringside.trace.findings import Cause

@@ -11,6 +11,8 @@ Sources: NVIDIA's guide to NCCL variables, and the source that the table gives f
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from ringside.doctor.case import Case
 from ringside.doctor.findings import Finding
 from ringside.doctor.variables import found_at
@@ -21,5 +23,6 @@ CAUSE: Cause = "environment"
 ORDER = 98
 
 
-def check(case: Case) -> Finding | None:
-    return found_at(case, "handicap", CODE, CAUSE, "medium", can_unset=True)
+def check(case: Case, told: Collection[str] = ()) -> Finding | None:
+    """`told`: names that another finding speaks of."""
+    return found_at(case, "handicap", CODE, CAUSE, "medium", can_unset=True, told=told)

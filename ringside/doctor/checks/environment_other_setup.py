@@ -1,16 +1,18 @@
 """The set-up that ran is not the one that was asked for.
 
-Seen when what the trainer read back differs from the request: number of processes, strategy,
-precision (from a tensor inside the forward pass), communication hook, static graph, synchronised
-BatchNorm. Without this check a MULTI_GPU file on a machine without GPUs runs two unrelated
-trainings, and FSDP silently becomes DDP. The trainer refuses to train then; the finding explains a
-run that failed so, and catches one of an older Ringside or of another trainer.
+Seen when what the trainer read back differs from the request, in any field that the trainer itself
+compares: processes, devices, strategy, precision (from a tensor inside the forward pass), how
+gradients are reduced, layout, compilation, frozen parts, threads. Without this check a MULTI_GPU
+file on a machine without GPUs runs two unrelated trainings, and FSDP silently becomes DDP. The
+trainer refuses to train then; the finding explains a run that failed so, and catches one of an
+older Ringside or of another trainer.
 What to do: what the sentence names. Speeds and scores of such a run say nothing about its preset.
 Sources: measured for Ringside with Accelerate 1.15.
 """
 
 from __future__ import annotations
 
+from ringside.agreement import asked_and_got
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
@@ -48,12 +50,10 @@ def _apart(case: Case) -> list[str]:
     spec, observed = spec_of(case), case.record.observed if case.record is not None else None
     if spec is None or observed is None:
         return []
-    pairs: dict[str, tuple[object, object]] = {
-        "processes": (spec.num_processes, observed.num_processes),
-        "strategy": (spec.strategy, observed.strategy),
-        "precision": (spec.accelerate.mixed_precision, observed.mixed_precision),
-        "comm_hook": (spec.training.comm_hook, observed.comm_hook),
-        "static_graph": (spec.training.static_graph, observed.static_graph),
-        "sync_batchnorm": (spec.training.sync_batchnorm, observed.sync_batchnorm),
-    }
-    return [f"{name}: {asked} and {got}" for name, (asked, got) in pairs.items() if asked != got]
+    pairs = asked_and_got(spec, observed)
+    # None: a Ringside that did not look at this yet.
+    return [
+        f"{name.replace('_', ' ')}: {asked} and {got}"
+        for name, (asked, got) in pairs.items()
+        if asked != got and not (got is None and asked is not None)
+    ]

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import spec_of, window_share
+from ringside.doctor.clocks import window_share
+from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import num_devices, step_ms, window_lead_ms
+from ringside.doctor.clocks import step_ms, window_lead_ms
+from ringside.doctor.figures import num_devices
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.rank_windows import slowest

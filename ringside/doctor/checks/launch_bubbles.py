@@ -16,6 +16,7 @@ from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
+from ringside.doctor.shares import both_steps, share_of
 from ringside.trace.findings import Cause
 
 CODE = "LAUNCH-010"
@@ -30,7 +31,8 @@ def check(case: Case) -> Finding | None:
     if case.facts is None:
         return None
     pace = case.facts.pace
-    share, num = pace.breakdown.ratio("host_wait"), pace.totals.num_events
+    share = share_of(case, pace.breakdown.ratio("host_wait"), part="host_wait")
+    num = pace.totals.num_events
     if share < WARNING or pace.is_cpu_estimate or not num:
         return None
     kernel_us = (pace.totals.compute_us + pace.totals.comm_us) / num
@@ -43,6 +45,7 @@ def check(case: Case) -> Finding | None:
         share_ratio=share,
         evidence=(
             seen("idle, for want of launches", f"{share:.0%} of the step", file_of(pace)),
+            *both_steps(case),
             seen("a kernel takes", f"{kernel_us:.0f} µs in the mean", file_of(pace)),
         ),
         values={"us": kernel_us, "rank": pace.rank},

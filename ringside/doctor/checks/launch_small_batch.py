@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from statistics import median
 
+from ringside.doctor.applying import compiled
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
-from ringside.doctor.phrasing import Remedy, finding_of, seen
+from ringside.doctor.phrasing import finding_of, seen
 from ringside.measurements import StepProfile
 from ringside.trace.findings import Cause
 
@@ -35,7 +36,6 @@ def check(case: Case) -> Finding | None:
     device_us = profile.forward_us + profile.backward_us + profile.optimizer_us
     if profile.host_us < NEARLY_ALL * step_us or device_us >= NEARLY_ALL * step_us:
         return None
-    is_ddp = spec is not None and spec.strategy == "ddp"
     return finding_of(
         CODE,
         CAUSE,
@@ -47,10 +47,7 @@ def check(case: Case) -> Finding | None:
             seen("the device works", f"{device_us / 1000:.1f} ms", "description"),
         ),
         values={"batch": profile.batch},
-        remedy=Remedy(
-            preset="ddp_bf16_compiled" if is_ddp else None,
-            overrides={"compile_mode": "reduce-overhead"} if is_ddp else {},
-        ),
+        remedy=compiled(spec, replays=True) if spec is not None else None,
     )
 
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 from statistics import median
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import bucket_bytes, exposed_share, spec_of
+from ringside.doctor.figures import bucket_bytes, spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.trace.findings import Cause
 
 CODE = "LINK-018"
@@ -37,7 +38,7 @@ def check(case: Case) -> Finding | None:
     counts = [e.collectives_per_step for e in record.epochs if e.collectives_per_step is not None]
     if micro_steps < 2 or not counts or median(counts) < micro_steps * len(buckets):
         return None
-    exposed = exposed_share(case)
+    exposed = transfer_share(case)
     return finding_of(
         CODE,
         CAUSE,

@@ -10,11 +10,12 @@ Sources: the arms are those of `ringside.measurements.attribution`; TraceML's ba
 
 from __future__ import annotations
 
-from ringside.doctor.applying import fewer_bytes
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import alone_us, attributed, parts_shown, spec_of, surely
+from ringside.doctor.experiments import attributed, parts_shown, surely
+from ringside.doctor.figures import alone_us
 from ringside.doctor.findings import Finding
+from ringside.doctor.gains import fewer_bytes_of
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
 
@@ -43,5 +44,5 @@ def check(case: Case) -> Finding | None:
         share_ratio=part.share_ratio,
         evidence=evidence,
         values={"ms": part.ms, "spread": part.spread_ms},
-        remedy=fewer_bytes(spec_of(case)),
+        remedy=fewer_bytes_of(case),
     )

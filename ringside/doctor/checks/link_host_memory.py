@@ -11,11 +11,12 @@ Sources: NVIDIA/nccl#1309 and #1086, nccl-tests#307; tinygrad/open-gpu-kernel-mo
 
 from __future__ import annotations
 
-from ringside.doctor.applying import fewer_bytes
 from ringside.doctor.case import Case
-from ringside.doctor.figures import device_name, spec_of, transfer_share
+from ringside.doctor.figures import device_name
 from ringside.doctor.findings import Finding
+from ringside.doctor.gains import fewer_bytes_of
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.nccl_log import worst_ring_edge
 from ringside.nccl_log.causes import why_not_direct
 from ringside.trace.findings import Cause
@@ -45,5 +46,5 @@ def check(case: Case) -> Finding | None:
             seen("device", name or "-", "driver"),
         ),
         values={"why": say("doctor.no_p2p_geforce" if is_geforce else "doctor.no_p2p_unknown")},
-        remedy=fewer_bytes(spec_of(case)),
+        remedy=fewer_bytes_of(case),
     )

@@ -11,11 +11,12 @@ Sources: facebookresearch/detectron2#4730 (NVIDIA/nccl#766), areal-project/AReaL
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import transfer_share
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
+from ringside.doctor.variables import set_shown, taking_away
 from ringside.nccl_log import crosses_hosts, ring_edges
-from ringside.nccl_log.causes import why_sockets
+from ringside.nccl_log.causes import names_of, why_sockets
 from ringside.trace.findings import Cause
 
 CODE = "LINK-015"
@@ -31,6 +32,7 @@ def check(case: Case) -> Finding | None:
     cause = why_sockets(log)
     if not over or not (cause.variables or cause.reasons):
         return None
+    remedy, how = taking_away(names_of(cause.variables), case)
     return finding_of(
         CODE,
         CAUSE,
@@ -39,6 +41,8 @@ def check(case: Case) -> Finding | None:
         evidence=(
             seen("connections over sockets", str(len(over)), "nccl"),
             seen("NCCL says", log.missing_infiniband or "-", "nccl"),
+            *set_shown(cause.variables),
         ),
-        values={"why": cause.clause},
+        values={"why": cause.clause, "how": f"{how}. " if cause.variables else ""},
+        remedy=remedy,
     )

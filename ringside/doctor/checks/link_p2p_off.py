@@ -13,10 +13,13 @@ Sources: NVIDIA/nccl#841 and #631; 98 MiB between two H200s took 3.9 ms without 
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import transfer_share, transport_of
+from ringside.doctor.figures import transport_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
-from ringside.nccl_log.causes import why_not_direct
+from ringside.doctor.shares import transfer_share
+from ringside.doctor.variables import set_shown, taking_away
+from ringside.nccl_log import NcclLog
+from ringside.nccl_log.causes import names_of, why_not_direct
 from ringside.trace.findings import Cause
 
 CODE = "LINK-011"
@@ -29,16 +32,18 @@ def check(case: Case) -> Finding | None:
     variables = _forbidding(case)
     if not variables or (transport or "").startswith("P2P"):
         return None
-    evidence = [seen("set", name, "environment") for name in variables]
+    remedy, how = taking_away(names_of(variables), case)
+    evidence = list(set_shown(variables))
     if transport is not None:
         evidence.append(seen("way of the bytes", transport, "nccl"))
     return finding_of(
         CODE,
         CAUSE,
-        "low",
+        "low" if transport is None else "medium",
         share_ratio=transfer_share(case),
         evidence=tuple(evidence),
-        values={"names": " and ".join(variables)},
+        values={"names": " and ".join(variables), "how": how},
+        remedy=remedy,
     )
 
 
@@ -47,6 +52,6 @@ def _forbidding(case: Case) -> tuple[str, ...]:
     if case.nccl is not None:
         return why_not_direct(case.nccl).variables
     values = {one.name: one.value for one in case.variables}
-    if values.get("NCCL_P2P_DISABLE", "0") != "0":
-        return (f"NCCL_P2P_DISABLE={values['NCCL_P2P_DISABLE']}",)
-    return ("NCCL_P2P_LEVEL=LOC",) if values.get("NCCL_P2P_LEVEL") == "LOC" else ()
+    if values.get("NCCL_P2P_LEVEL") != "LOC":
+        values.pop("NCCL_P2P_LEVEL", None)
+    return why_not_direct(NcclLog(environment=values)).variables

@@ -13,15 +13,10 @@ Sources: soumith/imagenet-multiGPU.torch#59, NVIDIA/nccl#1086 and #2079, NVIDIA/
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import (
-    best_busbw,
-    is_over_nvlink,
-    transfer_share,
-    transport_of,
-    yardstick_for,
-)
+from ringside.doctor.figures import best_busbw, is_over_nvlink, transport_of, yardstick_for
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.machine.yardsticks import judge
 from ringside.trace.findings import Cause
 

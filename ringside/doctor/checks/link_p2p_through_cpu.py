@@ -13,9 +13,10 @@ nccl-tests#74 (A40), transformers#9371 (RTX 8000).
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import transfer_share, transport_of, trial_of
+from ringside.doctor.figures import transport_of, trial_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.measurements.comparison import Trial
 from ringside.trace.findings import Cause
 from ringside.words import say

@@ -10,18 +10,13 @@ Sources: kohya-ss/sd-scripts#1434; the ranges stand in `ringside.machine.yardsti
 
 from __future__ import annotations
 
-from ringside.doctor.applying import fewer_bytes
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import (
-    best_busbw,
-    gradient_bytes,
-    spec_of,
-    transfer_share,
-    yardstick_for,
-)
+from ringside.doctor.figures import best_busbw, gradient_bytes, yardstick_for
 from ringside.doctor.findings import Finding
+from ringside.doctor.gains import fewer_bytes_of
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.machine.yardsticks import judge
 from ringside.trace.findings import Cause
 
@@ -48,5 +43,5 @@ def check(case: Case) -> Finding | None:
             *((seen("gradients a step", f"{sent / 1e6:.1f} MB", "trace"),) if sent else ()),
         ),
         values={"busbw": best[0] / 1e9},
-        remedy=fewer_bytes(spec_of(case)),
+        remedy=fewer_bytes_of(case),
     )

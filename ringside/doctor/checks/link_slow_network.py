@@ -1,9 +1,9 @@
 """The network between the ranks is what the step waits for.
 
-Seen when a ring goes over sockets and the exposed transfer is 10 % of the step or more. A link of
-625 Mbit/s turned 9 hours into 22 when two remote GPUs were added. With TCP a few threads and
-sockets more may help: 33 ms became 10.4 for 98 MiB between two H200s, 15 to 30 % elsewhere, and it
-hurt on a network of 100 Gbit/s; so it is measured, and kept only where it is faster.
+Seen when a ring crosses hosts over sockets and the exposed transfer is 10 % of the step or more. A
+link of 625 Mbit/s turned 9 hours into 22 when two remote GPUs were added. With TCP a few threads
+and sockets more may help: 33 ms became 10.4 for 98 MiB between two H200s, 15 to 30 % elsewhere, and
+it hurt on a network of 100 Gbit/s; so it is measured, and kept only where it is faster.
 What to do: fewer bytes (a 16-bit hook), or fewer exchanges (a larger batch per device, then
 accumulation); compare the bandwidth with `iperf3`, which shows what the network can do.
 Sources: speechbrain#1096, Lightning#7179, NVIDIA/nccl#450; the H200 times were measured here.
@@ -11,12 +11,14 @@ Sources: speechbrain#1096, Lightning#7179, NVIDIA/nccl#450; the H200 times were 
 
 from __future__ import annotations
 
-from ringside.doctor.applying import fewer_bytes
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import best_busbw, spec_of, transfer_share, transport_of, trial_of
+from ringside.doctor.figures import best_busbw, trial_of
 from ringside.doctor.findings import Finding
+from ringside.doctor.gains import fewer_bytes_of
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
+from ringside.nccl_log import crosses_hosts, ring_edges
 from ringside.trace.findings import Cause
 from ringside.words import say
 
@@ -29,7 +31,7 @@ TUNED = {"NCCL_SOCKET_NTHREADS": "2", "NCCL_NSOCKS_PERTHREAD": "4"}
 
 def check(case: Case) -> Finding | None:
     share, best = transfer_share(case), best_busbw(case)
-    if not (transport_of(case) or "").startswith("NET/Socket") or best is None:
+    if not _is_between_hosts(case) or best is None:
         return None
     if share is None or share < WARNING:
         return None
@@ -53,5 +55,12 @@ def check(case: Case) -> Finding | None:
             if faster
             else say("doctor.sockets_untried"),
         },
-        remedy=fewer_bytes(spec_of(case)),
+        remedy=fewer_bytes_of(case),
     )
+
+
+def _is_between_hosts(case: Case) -> bool:
+    """Inside one host sockets are a detour, which LINK-014 tells."""
+    log = case.nccl
+    edges = ring_edges(log) if log is not None else ()
+    return log is not None and any(e.kind == "Socket" and crosses_hosts(log, e) for e in edges)

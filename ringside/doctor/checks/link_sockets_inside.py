@@ -10,9 +10,10 @@ Sources: NVIDIA/nccl#406, Mellanox/nv_peer_memory#78; the times were measured fo
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.figures import transfer_share
 from ringside.doctor.findings import Finding
-from ringside.doctor.phrasing import Remedy, finding_of, seen
+from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
+from ringside.doctor.variables import set_shown, taking_away
 from ringside.nccl_log import crosses_hosts, ring_edges
 from ringside.nccl_log.causes import names_of, why_not_direct, why_not_shared_memory
 from ringside.trace.findings import Cause
@@ -35,6 +36,7 @@ def check(case: Case) -> Finding | None:
     if not inside:
         return None
     cause = why_not_direct(log) + why_not_shared_memory(log)
+    remedy, how = taking_away(names_of(cause.variables), case)
     return finding_of(
         CODE,
         CAUSE,
@@ -42,14 +44,12 @@ def check(case: Case) -> Finding | None:
         share_ratio=transfer_share(case),
         evidence=(
             seen("connections over the network", str(len(inside)), "nccl"),
-            *(seen("set", name, "environment") for name in cause.variables),
+            *set_shown(cause.variables),
         ),
-        remedy=Remedy(unset=tuple(names_of(cause.variables))),
+        remedy=remedy,
         values={
             "name": inside[0].name,
             "why": cause.clause or say("doctor.log_is_silent"),
-            "remedy": say("doctor.unset", names=" and ".join(cause.variables))
-            if cause.variables
-            else say("doctor.enlarge_shm"),
+            "remedy": how if cause.variables else say("doctor.enlarge_shm"),
         },
     )

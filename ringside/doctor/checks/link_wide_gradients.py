@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import spec_of, transfer_share
+from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
-from ringside.doctor.phrasing import Remedy, finding_of, seen
+from ringside.doctor.gains import fewer_bytes_of
+from ringside.doctor.phrasing import finding_of, seen
+from ringside.doctor.shares import transfer_share
 from ringside.doctor.ticks import BYTES_PER_FP32, bytes_per_gradient
 from ringside.trace.findings import Cause
 
@@ -44,5 +46,5 @@ def check(case: Case) -> Finding | None:
             seen("exposed transfer", f"{share:.0%} of the step", "trace"),
         ),
         values={"precision": observed.mixed_precision, "width": width},
-        remedy=Remedy(preset=f"ddp_{observed.mixed_precision}_compress", gain_ratio=share / 2),
+        remedy=fewer_bytes_of(case),
     )

@@ -15,8 +15,9 @@ from ringside.doctor.case import Case
 from ringside.doctor.findings import Evidence, Finding
 from ringside.doctor.looking import looked_in_time
 from ringside.doctor.phrasing import finding_of, seen
-from ringside.machine import GpuState
+from ringside.machine import GpuState, Process
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "MACHINE-001"
 CAUSE: Cause = "environment"
@@ -36,19 +37,33 @@ def check(case: Case) -> Finding | None:
     return finding_of(
         CODE,
         CAUSE,
-        "high" if strangers else "medium",
+        "high" if any(_named(gpu) for gpu in gpus) else "medium",
         evidence=(*strangers, *unseen),
         values={"gpus": ", ".join(map(str, indices))},
     )
 
 
+def _foreign(gpu: GpuState) -> list[Process]:
+    return [
+        one
+        for one in gpu.processes
+        if not one.is_ours and (one.memory_bytes is None or one.memory_bytes >= LEAST_BYTES)
+    ]
+
+
+def _named(gpu: GpuState) -> bool:
+    """Whether one of the strangers is visible here; a container cannot name those outside, and one
+    of them may be a run of Ringside in another container."""
+    return any(one.name or one.user for one in _foreign(gpu))
+
+
 def _strangers(gpu: GpuState) -> list[Evidence]:
     found = []
-    for one in gpu.processes:
-        if one.is_ours or (one.memory_bytes is not None and one.memory_bytes < LEAST_BYTES):
-            continue
+    for one in _foreign(gpu):
         memory = "" if one.memory_bytes is None else f", {one.memory_bytes / 2**30:.1f} GiB"
-        who = f"{one.name or 'unknown'} of {one.user or 'unknown'}, pid {one.pid}"
+        key = "stranger" if one.name or one.user else "stranger_unnamed"
+        known = " of ".join(part for part in (one.name, one.user) if part)
+        who = say(f"doctor.{key}", who=known, pid=one.pid)
         found.append(seen(f"GPU {gpu.index}", f"{who}{memory}", "NVML"))
     return found
 

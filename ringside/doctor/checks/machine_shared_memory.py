@@ -7,6 +7,7 @@ NCCL stops with `No space left on device`, or a worker dies of a bus error.
 What to do: start the container with `--shm-size=8g` or `--ipc=host`; in Kubernetes mount an
 emptyDir with `medium: Memory` at /dev/shm. Not NCCL_SHM_DISABLE=1: that moves the traffic to
 sockets, 3 instead of 26 GB/s between two H200s.
+Of a run it is said when the machine was looked at within an hour of it.
 Sources: NVIDIA/nccl#290, #342, #525; pytorch/ci-infra#490.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from ringside.doctor.case import Case
 from ringside.doctor.findings import Finding
+from ringside.doctor.looking import looked_in_time
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
 
@@ -27,7 +29,7 @@ LEAST_FREE_BYTES = 256 * MIB
 
 
 def check(case: Case) -> Finding | None:
-    machine = case.machine
+    machine = case.machine if looked_in_time(case) else None
     if machine is None or machine.shm_total_bytes is None:
         return None
     total, free = machine.shm_total_bytes, machine.shm_free_bytes

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.figures import exposed_share
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
+from ringside.doctor.shares import exposed_share
 from ringside.trace.findings import Cause
 
 CODE = "NONE-011"

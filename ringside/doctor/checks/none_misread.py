@@ -10,10 +10,9 @@ Sources: kohya-ss/sd-scripts#1434, TRELLIS#290, unsloth#2611.
 
 from __future__ import annotations
 
-from statistics import median
-
 from ringside.doctor.case import Case
-from ringside.doctor.figures import efficiency_of, steady_windows, window_ms
+from ringside.doctor.clocks import mean_ms, steady_windows, window_ms
+from ringside.doctor.figures import efficiency_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
@@ -27,10 +26,10 @@ LONGER = 1.05
 
 def check(case: Case) -> Finding | None:
     known, own = efficiency_of(case), window_ms(case, "step")
-    base = [window.step_ms for window in steady_windows(case.baseline)]
+    base = mean_ms(steady_windows(case.baseline), "step")
     if known.value is None or known.scaling != "weak" or own is None or not base:
         return None
-    if own < LONGER * median(base) or known.value <= 1:
+    if own < LONGER * base or known.value <= 1:
         return None
     return finding_of(
         CODE,
@@ -38,9 +37,9 @@ def check(case: Case) -> Finding | None:
         "high",
         severity="note",
         evidence=(
-            seen("step, one device", f"{median(base):.1f} ms", known.baseline_id or "baseline"),
+            seen("step, one device", f"{base:.1f} ms", known.baseline_id or "baseline"),
             seen("step, all devices", f"{own:.1f} ms", "events.jsonl"),
             seen("images/s", f"{known.value:.2f} times as many", "events.jsonl"),
         ),
-        values={"speedup": known.value, "longer": own / median(base)},
+        values={"speedup": known.value, "longer": own / base},
     )

@@ -9,10 +9,12 @@ Sources: NVIDIA/DeepLearningExamples, resnet50v1.5: FP32 367 to 2,855 images/s, 
 
 from __future__ import annotations
 
+from ringside.doctor.applying import request_command
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
+from ringside.speedup import baseline_of
 from ringside.trace.findings import Cause
 
 CODE = "NONE-012"
@@ -38,5 +40,5 @@ def check(case: Case) -> Finding | None:
             seen("this run", own, "spec.json"),
             seen("baseline", {None: "none", "no": "fp32"}.get(other, other or ""), "runs"),
         ),
-        values={"precision": own},
+        values={"precision": own, "command": request_command(baseline_of(spec))},
     )

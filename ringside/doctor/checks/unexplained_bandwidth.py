@@ -2,33 +2,31 @@
 
 Seen when leaving the exchange out saves 10 % of the step or more (without that experiment: when the
 step is 10 % longer than on one device, at equal images per device), and the link would have to be
-four times slower than it was measured, or than the low end of its healthy range, to be the reason:
-implied bandwidth = bytes on the wire / time lost. A ResNet-50 of 23.7 million parameters that falls
-to 0.71x on four GPUs implies 0.09 to 0.7 GB/s, slower than 10 gigabit Ethernet, where PCIe needs
-14 ms and NVLink 1.2.
+four times slower than a sweep or a trace measured it to be the reason: implied bandwidth = bytes on
+the wire / time lost. Nothing is said where nobody measured the link. A ResNet-50 of 23.7 million
+parameters that falls to 0.71x on four GPUs implies 0.09 to 0.7 GB/s, slower than 10 gigabit
+Ethernet, where PCIe needs 14 ms and NVLink 1.2.
 What to do: not the link. Look at the wait for images, nn.DataParallel, SyncBatchNorm, too few cores
 for all processes, and sockets where NVLink was expected; a trace of all ranks tells.
-Sources: nccl-tests, doc/PERFORMANCE.md for the bytes; the ranges in `ringside.machine.yardsticks`.
+Sources: nccl-tests, doc/PERFORMANCE.md for the bytes.
 """
 
 from __future__ import annotations
 
-from statistics import median
+from typing import NamedTuple
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
+from ringside.doctor.clocks import mean_ms, steady_windows, window_ms
+from ringside.doctor.experiments import EXPERIMENT, attributed
 from ringside.doctor.figures import (
-    EXPERIMENT,
-    attributed,
+    best_busbw,
     efficiency_of,
     gradient_bytes,
-    large_busbw,
     num_devices,
-    series_of,
-    steady_windows,
-    window_ms,
+    num_passes,
+    source_of_bytes,
     wire_bytes,
-    yardstick_for,
 )
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
@@ -42,52 +40,50 @@ IMPLAUSIBLE = 0.25
 
 
 def check(case: Case) -> Finding | None:
-    lost_ms, share = _lost(case)
-    num, sent = num_devices(case), gradient_bytes(case)
-    healthy, source = _healthy(case)
-    if share < WARNING or not sent or num is None or num < 2 or healthy is None:
+    lost = _by_experiment(case) or _by_baseline(case)
+    num, sent, best = num_devices(case), gradient_bytes(case), best_busbw(case)
+    if lost is None or not sent or num is None or num < 2 or best is None:
         return None
-    implied = wire_bytes(sent, num) / (lost_ms / 1000)
-    if implied >= IMPLAUSIBLE * healthy:
+    crossed = wire_bytes(sent, num, num_passes(case))
+    if lost.share < WARNING or crossed / (lost.ms / 1000) >= IMPLAUSIBLE * best[0]:
         return None
+    implied = crossed / (lost.ms / 1000)
     return finding_of(
         CODE,
         CAUSE,
         "medium",
-        share_ratio=share,
+        share_ratio=lost.share,
         evidence=(
-            seen("time lost", f"{lost_ms:.1f} ms a step", _source(case)),
-            seen("on the wire", f"{wire_bytes(sent, num) / 1e6:.1f} MB a step", "events.jsonl"),
+            seen("time lost", f"{lost.ms:.1f} ms a step", lost.source),
+            seen("on the wire", f"{crossed / 1e6:.1f} MB a step", source_of_bytes(case)),
             seen("implied bandwidth", f"{implied / 1e9:.2f} GB/s", "both"),
-            seen("of this link", f"{healthy / 1e9:.1f} GB/s", source),
+            seen("of this link, measured", f"{best[0] / 1e9:.1f} GB/s", best[1]),
         ),
-        values={"implied": implied / 1e9, "healthy": healthy / 1e9},
+        values={"implied": implied / 1e9, "measured": best[0] / 1e9},
     )
 
 
-def _lost(case: Case) -> tuple[float, float]:
-    """Milliseconds that the exchange costs, and as a share of the step.
+class Lost(NamedTuple):
+    """Milliseconds of a step, as a share of it too, and where they come from."""
 
-    By the experiment; without one, what the step is longer than on one device.
-    """
+    ms: float
+    share: float
+    source: str
+
+
+def _by_experiment(case: Case) -> Lost | None:
+    """What leaving the exchange out saves; nothing within noise."""
     found = attributed(case)
-    if found is not None and found.communication is not None:
-        part = found.communication
-        return (part.ms, part.share_ratio) if part.state == "measured" else (0.0, 0.0)
-    own, known = window_ms(case, "step"), efficiency_of(case)
-    base = [window.step_ms for window in steady_windows(case.baseline)]
-    if known.scaling != "weak" or not own or not base:
-        return 0.0, 0.0
-    lost = max(0.0, own - median(base))
-    return lost, lost / own
+    part = found.communication if found is not None else None
+    if part is None:
+        return None
+    return Lost(part.shown_ms, part.share_ratio if part.shown_ms else 0.0, EXPERIMENT)
 
 
-def _source(case: Case) -> str:
-    return EXPERIMENT if attributed(case) is not None else "events.jsonl"
-
-
-def _healthy(case: Case) -> tuple[float | None, str]:
-    if (swept := large_busbw(series_of(case))) is not None:
-        return swept, "sweep"
-    yardstick = yardstick_for(case)
-    return (yardstick.low_bytes_per_s, yardstick.source) if yardstick is not None else (None, "")
+def _by_baseline(case: Case) -> Lost | None:
+    """What the step is longer than on one device."""
+    own, base = window_ms(case, "step"), mean_ms(steady_windows(case.baseline), "step")
+    if efficiency_of(case).scaling != "weak" or not own or base is None:
+        return None
+    lost = max(0.0, own - base)
+    return Lost(lost, lost / own, "events.jsonl")

@@ -1,0 +1,82 @@
+"""Comparisons that the page shows, made once for any number of viewers."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.views.desk import Desk
+from app.views.noise import Noise
+from app.views.table import choose
+from ringside.compare import Comparison, compare
+from ringside.run import RunRecord
+from ringside.rundir import list_run_dirs
+
+MAX_KEPT = 32
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison with the records behind it, windows included.
+
+    `version` changes whenever it does; `waiting`: runs whose intervals are being worked out.
+    """
+
+    comparison: Comparison
+    records: tuple[RunRecord, ...]
+    version: tuple[Any, ...]
+    waiting: frozenset[str]
+
+    @property
+    def is_live(self) -> bool:
+        """Whether one of the runs is still going."""
+        return any(not record.final for record in self.records)
+
+
+class Comparisons:
+    """All comparisons of one server; safe to use from many threads."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self._noise = Noise()
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[Any, ...], Compared] = OrderedDict()
+
+    def look(self, ids: Sequence[str], baseline: str | None = None) -> Compared:
+        """The comparison now; a RingsideError says why there is none."""
+        records = [self.desk.record(run_id, with_windows=True) for run_id in choose(ids)]
+        chosen = next((record for record in records if record.id == baseline), None)
+        key = (tuple(record.id for record in records), chosen.id if chosen else None)
+        waiting = self._waiting(chosen or records[0], records)
+        version = (key, *map(_version, records), self._ended())
+        with self._lock:
+            known = self._known.get(key)
+        if known is not None and known.version == (*version, *sorted(waiting)):
+            return known
+        made = compare(self.desk.root, records, chosen, differ=self._noise.differences)
+        waiting = self._waiting(chosen or records[0], records)
+        found = Compared(made, tuple(records), (*version, *sorted(waiting)), waiting)
+        with self._lock:
+            self._known[key] = found
+            self._known.move_to_end(key)
+            while len(self._known) > MAX_KEPT:
+                self._known.popitem(last=False)
+        return found
+
+    def _waiting(self, reference: RunRecord, records: Sequence[RunRecord]) -> frozenset[str]:
+        others = (record for record in records if record is not reference)
+        return frozenset(one.id for one in others if self._noise.is_waiting(reference, one))
+
+    def _ended(self) -> tuple[str, ...]:
+        """What may be a baseline since."""
+        return tuple(run.id for run in list_run_dirs(self.desk.root) if run.exit.exists())
+
+
+def _version(record: RunRecord) -> tuple[Any, ...]:
+    return (
+        record.state, record.last_event_t, len(record.windows), len(record.epochs),
+        record.exit is not None,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""One cause has one card: what tells of a shut way takes over what only tells its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from ringside.doctor.case import Case
+from ringside.doctor.checks import environment_handicap
+from ringside.doctor.findings import Finding
+from ringside.doctor.variables import told_in
+from ringside.trace.findings import Confidence
+
+# Whoever of these names variables says why the bytes go a slower way; the first says most.
+SAYS_WHY = ("LINK-014", "LINK-015", "LINK-011")
+SAYS_HOW_MUCH = "LINK-001"
+# Fewer bytes on a way that is shut by hand: to be asked again when the way is open.
+SAYS_TOO_MUCH = frozenset({"LINK-016", "LINK-017", "LINK-020"})
+_SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
+
+
+def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int, Finding]]:
+    """Findings with their place in the order, without those that another one tells.
+
+    The first that names variables takes the evidence of LINK-001; a later one that only repeats the
+    names falls away, what would send fewer bytes too, and the names leave the list of all variables
+    that cost speed.
+    """
+    left = list(placed)
+    by_code = {finding.code: finding for _, finding in left}
+    saying = [by_code[code] for code in SAYS_WHY if code in by_code and told_in(by_code[code])]
+    if not saying:
+        return left
+    why, told = saying[0], frozenset[str]().union(*map(told_in, saying))
+    gone = SAYS_TOO_MUCH | {one.code for one in saying[1:] if told_in(one) <= told_in(why)}
+    changed = {environment_handicap.CODE: environment_handicap.check(case, told)}
+    if (cost := by_code.get(SAYS_HOW_MUCH)) is not None:
+        gone |= {SAYS_HOW_MUCH}
+        changed[why.code] = _with_cost(why, cost)
+    return [
+        (order, now)
+        for order, finding in left
+        if finding.code not in gone and (now := changed.get(finding.code, finding)) is not None
+    ]
+
+
+def _with_cost(why: Finding, cost: Finding) -> Finding:
+    """That the way is shut is certain, and what it costs was measured."""
+    surer = max(why.confidence, cost.confidence, key=_SURENESS.index)
+    return msgspec.structs.replace(why, confidence=surer, evidence=(*why.evidence, *cost.evidence))
+
+
+def without_repeats(verdict: Finding, others: Iterable[Finding]) -> Iterator[Finding]:
+    """The others, each without its command where an earlier card has the same."""
+    seen = {_applied(verdict)}
+    for one in others:
+        applied = _applied(one)
+        if any(applied) and applied in seen:
+            yield msgspec.structs.replace(one, preset=None, overrides={}, unset=())
+        else:
+            yield one
+        seen.add(applied)
+
+
+def _applied(finding: Finding) -> tuple[object, ...]:
+    changes = tuple(sorted(finding.overrides.items()))
+    return finding.preset, changes, tuple(sorted(finding.unset))

@@ -1,0 +1,140 @@
+"""Delete a run for good: only a directory of ours, never one that is in use, never half of one.
+
+The directory is first moved into `.trash/` of the runs folder, in one step, and then removed: what
+is interrupted half-way was gone from every list before, and the next deletion removes the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.identity import run_processes
+from ringside.launch.locks import run_lock
+from ringside.launch.reconcile import reconcile
+from ringside.run import FINAL_STATES, fold_run, require_spec
+from ringside.rundir import ID_PATTERN, RunDir, list_run_dirs
+from ringside.spec import RunSpec
+from ringside.words import say
+
+TRASH = ".trash"
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run holds: files (links are counted, not followed) and the bytes in them."""
+
+    num_files: int = 0
+    num_bytes: int = 0
+
+
+def size_of(run: RunDir) -> Size:
+    """How much would be gone."""
+    num_files = num_bytes = 0
+    for folder, _, names in os.walk(run.path, followlinks=False):
+        for name in names:
+            with suppress(OSError):
+                num_bytes += os.lstat(os.path.join(folder, name)).st_size
+                num_files += 1
+    return Size(num_files=num_files, num_bytes=num_bytes)
+
+
+def require_deletable(root: Path, run: RunDir) -> None:
+    """Raise RunDirError, which says what to do, unless the run can be deleted."""
+    if not _is_run_of(root, run.path):
+        raise RunDirError(say("shelf.not_ours", path=run.path, root=root))
+    record = fold_run(run)
+    require_spec(record)
+    if not record.final:
+        reconcile(run)
+        record = fold_run(run)
+    if not record.final:
+        raise RunDirError(say("shelf.live", run=run.name, state=say(f"state.{record.state}")))
+    if left := run_processes(run.id):
+        raise RunDirError(say("shelf.has_processes", run=run.name, n=len(left)))
+    if names := _began_with(root, run):
+        raise RunDirError(say("shelf.in_use", run=run.name, names=", ".join(names)))
+
+
+def delete_run(root: Path, run: RunDir) -> None:
+    """Delete the run and what earlier deletions left; RunDirError when it must not, or cannot."""
+    move_aside(root, run)
+    empty_trash(root)
+
+
+def move_aside(root: Path, run: RunDir) -> None:
+    """The first half, which takes the run out of every list at once; `empty_trash` is the rest."""
+    with run_lock(run):
+        # Asked under the lock: nobody starts it meanwhile, or closes its books.
+        require_deletable(root, run)
+        trash = root / TRASH
+        try:
+            trash.mkdir(exist_ok=True)
+            if not stat.S_ISDIR(trash.lstat().st_mode):
+                raise RunDirError(say("shelf.not_ours", path=trash, root=root))
+            # A rename follows no link, whatever stands at the path by now.
+            run.path.rename(trash / f"{run.id}.{secrets.token_hex(4)}")
+        except OSError as error:
+            raise RunDirError(say("shelf.stuck", path=run.path, why=error.strerror)) from None
+    for name in (f"{run.id}.lock", f"{run.id}.notes.lock"):
+        with suppress(OSError):
+            (root / ".locks" / name).unlink()
+
+
+def empty_trash(root: Path) -> None:
+    """Remove what was moved aside; RunDirError names what could not be removed.
+
+    Several may do so at once: what is gone already is no fault.
+    """
+    trash = root / TRASH
+    try:
+        if not stat.S_ISDIR(trash.lstat().st_mode):
+            return
+        paths = list(trash.iterdir())
+    except OSError:
+        return
+    for path in paths:
+        # Refuses links, and follows none below (shutil.rmtree.avoids_symlink_attacks).
+        shutil.rmtree(path, ignore_errors=True)
+    if left := [path.name for path in paths if os.path.lexists(path)]:
+        raise RunDirError(say("shelf.rest", names=", ".join(left), trash=trash))
+    with suppress(OSError):
+        trash.rmdir()
+
+
+def _is_run_of(root: Path, path: Path) -> bool:
+    """Whether `path` is a run directory of ours, right below `root` and no link."""
+    if path.parent != root or not ID_PATTERN.fullmatch(path.name):
+        return False
+    return _is_kind(path, stat.S_ISDIR) and _is_kind(path / "spec.json", stat.S_ISREG)
+
+
+def _is_kind(path: Path, kind: Callable[[int], bool]) -> bool:
+    try:
+        return kind(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _began_with(root: Path, run: RunDir) -> list[str]:
+    """Names of the runs under way that go on from a checkpoint of this one, or from its weights."""
+    return [other.name for other in list_run_dirs(root) if _reads(other, run)]
+
+
+def _reads(other: RunDir, run: RunDir) -> bool:
+    if other.id == run.id or other.exit.exists():
+        return False
+    spec = other.read(other.spec, RunSpec)
+    paths = [p for p in (spec.resume_from, spec.weights) if p] if spec else []
+    if not any(Path(path).is_relative_to(run.path) for path in paths):
+        return False
+    with suppress(RunDirError):
+        return fold_run(other).state not in FINAL_STATES
+    return True
