@@ -63,7 +63,7 @@ def machine_json(
 
 def sweep_json(sweep: Sweep, machine: Machine) -> dict[str, Any]:
     """A sweep with what its times say in bytes a second, and its experiments."""
-    from ringside.measurements.comparison import trials
+    from ringside.measurements.comparison import drift_ratio, trials
 
     return {
         "device_name": sweep.device_name,
@@ -81,6 +81,7 @@ def sweep_json(sweep: Sweep, machine: Machine) -> dict[str, Any]:
             }
             for trial in trials(sweep)
         ],
+        "drift_ratio": drift_ratio(sweep),
         "failed": sweep.failed,
     }
 
@@ -104,8 +105,11 @@ def _series_json(series: Series, sweep: Sweep, machine: Machine) -> dict[str, An
             {
                 "num_bytes": point.num_bytes,
                 "median_us": point.median_us,
+                "p25_us": point.p25_us,
+                "p75_us": point.p75_us,
                 "p90_us": point.p90_us,
                 "repeats": point.repeats,
+                "num_late": point.num_late,
                 "algbw_bytes_per_s": row.algbw_bytes_per_s if row else None,
                 "busbw_bytes_per_s": row.busbw_bytes_per_s if row else None,
             }

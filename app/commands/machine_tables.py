@@ -167,7 +167,9 @@ def _print_sweep(sweep: Sweep, machine: Machine) -> None:
         print("\ntime and busbw of the others")
         print_columns(list(_side_by_side(plain[1:])))
     print("\nfitted from 1 to 64 MiB: time = alpha + factor x size / busbw")
-    print_columns([_fitted(series) for series in plain])
+    print_columns(
+        [_fitted(series, name) for series, name in zip(plain, _names(plain), strict=True)]
+    )
     for series in plain:
         _print_standing(series, sweep, machine)
     _print_experiments(sweep)
@@ -192,7 +194,7 @@ def _print_series(series: Series) -> None:
 
 
 def _side_by_side(all_series: Sequence[Series]) -> Iterator[list[str]]:
-    yield ["  size", *map(_name, all_series)]
+    yield ["  size", *_names(all_series)]
     cells = [_cells(series) for series in all_series]
     for size in sorted(set().union(*cells)):
         yield [f"  {size_text(size)}", *(column.get(size, DASH) for column in cells)]
@@ -207,12 +209,12 @@ def _cells(series: Series) -> dict[int, str]:
     }
 
 
-def _fitted(series: Series) -> list[str]:
+def _fitted(series: Series, name: str) -> list[str]:
     from ringside.measurements.interpolation import summary
 
     alpha_us, busbw = summary(series) or (None, None)
     alpha = DASH if alpha_us is None else f"{alpha_us:.0f} µs" if alpha_us >= 1 else "under 1 µs"
-    return [f"  {_name(series)}", f"alpha {alpha}", f"busbw {_gb(busbw)}"]
+    return [f"  {name}", f"alpha {alpha}", f"busbw {_gb(busbw)}"]
 
 
 def _rates(series: Series) -> dict[int, Bandwidth]:
@@ -223,6 +225,16 @@ def _rates(series: Series) -> dict[int, Bandwidth]:
 
 def _name(series: Series) -> str:
     return f"{series.operation.replace('_', '-')} {series.dtype}"
+
+
+def _names(all_series: Sequence[Series]) -> list[str]:
+    """With the backend of what does not travel through NCCL beside what does."""
+    is_gpu = any(series.backend == "nccl" for series in all_series)
+    return [
+        f"{_name(series)} ({series.backend})" if is_gpu and series.backend != "nccl"
+        else _name(series)
+        for series in all_series
+    ]  # fmt: skip
 
 
 def _print_standing(series: Series, sweep: Sweep, machine: Machine) -> None:
@@ -240,7 +252,7 @@ def _print_standing(series: Series, sweep: Sweep, machine: Machine) -> None:
 
 
 def _print_experiments(sweep: Sweep) -> None:
-    from ringside.measurements.comparison import trials
+    from ringside.measurements.comparison import drift_ratio, trials
 
     lines = []
     for trial in trials(sweep):
@@ -249,6 +261,8 @@ def _print_experiments(sweep: Sweep) -> None:
         way = f" over {trial.transport}" if trial.transport else ""
         lines.append(f"{name}: {trial.outcome} ({ratios}){way}")
     print_some("\nexperiments, all-reduce against the machine as it is", lines)
+    if (drift := drift_ratio(sweep)) is not None:
+        print(f"Two launches of the machine as it is differed by up to {drift:.0%}.")
     print_some("\nexperiments that did not start", list(sweep.failed))
 
 
