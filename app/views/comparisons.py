@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.views.desk import Desk
-from app.views.noise import Noise
+from app.views.noise import Noise, predictions_time
 from app.views.table import choose
 from ringside.compare import Comparison, compare
 from ringside.run import RunRecord
@@ -78,5 +78,5 @@ class Comparisons:
 def _version(record: RunRecord) -> tuple[Any, ...]:
     return (
         record.state, record.last_event_t, len(record.windows), len(record.epochs),
-        record.exit is not None,
+        record.exit is not None, predictions_time(record),
     )  # fmt: skip

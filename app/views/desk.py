@@ -100,6 +100,8 @@ class Desk:
                 found.append(self._ended.get(run.id) or self._listed(run))
             except (RingsideError, OSError):
                 continue  # a folder that is being made or deleted, or not a run
+        for run_id in set(self._ended) - {record.id for record, _ in found}:
+            self._ended.pop(run_id, None)
         return self._listing.complete(self.root, found)
 
     def record(self, run_id: str, *, with_windows: bool = False) -> RunRecord:

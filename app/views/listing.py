@@ -57,6 +57,9 @@ class Listing:
     def complete(self, root: Path, listed: Sequence[tuple[RunRecord, ListRow]]) -> list[ListRow]:
         """The lines with their notes and figures, in the same order (newest first)."""
         records = {record.id: record for record, _ in listed}
+        for kept in (self._notes, self._figures):
+            for run_id in set(kept) - records.keys():
+                kept.pop(run_id, None)
         baselines = self._baselines_of(list(records.values()))
         return [
             replace(

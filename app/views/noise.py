@@ -75,13 +75,18 @@ class Noise:
 
 def key_of(first: RunRecord, second: RunRecord) -> Key | None:
     """Names the two runs and their predictions; None where one of them kept none."""
-    times = []
-    for record in (first, second):
-        try:
-            times.append(RunDir(Path(record.path)).predictions.stat().st_mtime_ns)
-        except OSError:
-            return None
-    return first.path, times[0], second.path, times[1]
+    before, after = predictions_time(first), predictions_time(second)
+    if before is None or after is None:
+        return None
+    return first.path, before, second.path, after
+
+
+def predictions_time(record: RunRecord) -> int | None:
+    """When the run last kept predictions, in nanoseconds; None before that."""
+    try:
+        return RunDir(Path(record.path)).predictions.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _ask(pair: Pair) -> Differences | None:

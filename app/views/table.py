@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.views import figures
-from app.views.desk import Desk
 from app.views.gates import score_delta
 from app.views.naming import short_name
 from app.views.run import scaling
-from ringside.compare import ComparedRun, Comparison, compare
+from ringside.compare import ComparedRun, Comparison
 from ringside.errors import RingsideError
 from ringside.scores import Interval, Metric
 from ringside.words import say
@@ -70,11 +69,6 @@ def choose(ids: Sequence[str]) -> list[str]:
     if not MIN_RUNS <= len(chosen) <= MAX_RUNS:
         raise RingsideError(say("compare.how_many", low=MIN_RUNS, high=MAX_RUNS))
     return chosen
-
-
-def compare_view(desk: Desk, ids: Sequence[str]) -> CompareView:
-    """Compare the runs at once; the first is what the others are measured against."""
-    return view_of(compare(desk.root, [desk.record(run_id) for run_id in choose(ids)]))
 
 
 def view_of(result: Comparison) -> CompareView:

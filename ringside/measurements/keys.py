@@ -17,12 +17,12 @@ LOGGING_PREFIX = "NCCL_DEBUG"
 # What a request says about other things than a step's time.
 _BESIDE_THE_STEP = (
     "format", "preset", "sources", "request_id", "epochs", "seed", "resume_from", "weights",
-    "keeps_global_batch",
+    "keeps_global_batch", "profile_steps",
 )  # fmt: skip
 _BESIDE_THE_SETTINGS = (
     "learning_rate", "learning_rate_rule", "base_batch", "weight_decay", "warmup_epochs",
     "pretrained", "best_by", "save_every_steps", "early_stop_epochs", "trackers", "timeout_s",
-    "pos_weight_cap", "label_smoothing", "profile_steps",
+    "pos_weight_cap", "label_smoothing",
 )  # fmt: skip
 # What shapes the step of one device, whatever ties it to the others.
 _OF_THE_MODEL = (

@@ -47,14 +47,24 @@ def size_of(run: RunDir) -> Size:
 
 
 def require_deletable(root: Path, run: RunDir) -> None:
-    """Raise RunDirError, which says what to do, unless the run can be deleted."""
+    """Raise RunDirError, which says what to do, unless the run can be deleted.
+
+    The books of one whose owner is gone are closed first, which ends what is left of it.
+    """
+    _require_ours(root, run)
+    if not run.exit.exists():
+        reconcile(run)
+    _require_over(root, run)
+
+
+def _require_ours(root: Path, run: RunDir) -> None:
     if not _is_run_of(root, run.path):
         raise RunDirError(say("shelf.not_ours", path=run.path, root=root))
+    require_spec(fold_run(run))
+
+
+def _require_over(root: Path, run: RunDir) -> None:
     record = fold_run(run)
-    require_spec(record)
-    if not record.final:
-        reconcile(run)
-        record = fold_run(run)
     if not record.final:
         raise RunDirError(say("shelf.live", run=run.name, state=say(f"state.{record.state}")))
     if left := run_processes(run.id):
@@ -71,9 +81,11 @@ def delete_run(root: Path, run: RunDir) -> None:
 
 def move_aside(root: Path, run: RunDir) -> None:
     """The first half, which takes the run out of every list at once; `empty_trash` is the rest."""
+    require_deletable(root, run)
     with run_lock(run):
-        # Asked under the lock: nobody starts it meanwhile, or closes its books.
-        require_deletable(root, run)
+        # Asked again under the lock: meanwhile it may have been started, or replaced.
+        _require_ours(root, run)
+        _require_over(root, run)
         trash = root / TRASH
         try:
             trash.mkdir(exist_ok=True)

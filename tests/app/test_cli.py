@@ -245,6 +245,25 @@ def test_compare_for_people_in_a_pipe(ringside, story):
     assert "this is a baseline" in out
     divided = "speed-up of swift-hare: its images/s divided by those of calm-fox (weak scaling)"
     assert divided in out.splitlines()
+    assert "– swift-hare, no verdict: 3.08× the images/s of calm-fox; macro AUC −0.030" in out
+    assert re.search(r"preset +preset +single +ddp$", out, re.MULTILINE)
+
+
+def test_compare_against_a_chosen_baseline(ringside, story, make_spec, write_run):
+    write_run(make_spec("ddp"), "20260103-000000-warm-seal")
+    argv = ("compare", "swift", "warm", "--baseline", "calm")
+    compared = json.loads(ringside(*argv, "--json")[1])
+    assert (compared["baseline"], compared["reference"]) == (BASE, BASE)
+    assert [run["id"][16:] for run in compared["runs"]] == ["calm-fox", "swift-hare", "warm-seal"]
+    assert ringside("compare", "swift", "--baseline", "calm")[0] == 0
+    code, _, err = ringside("compare", "swift", "--baseline", "swift")
+    assert code == 2
+    assert "two runs or more" in err
+
+
+def test_compare_by_class(ringside, story):
+    out = ringside("compare", "calm", "swift", "--classes")[1]
+    assert "swift-hare: no classes to compare" in out
 
 
 def test_text_in_brackets_is_shown_as_it_is(ringside, root, make_spec, write_run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -128,6 +129,33 @@ def test_a_refused_start_gets_a_new_request_id(served, monkeypatch, told, name):
         ids.add(request_id)
     assert len(ids | {"one"}) == 3
     assert told == ["The supervisor did not start."] * 2
+
+
+CURVES = {"field_curve_x": "epoch", "field_curve_smoothing": 0, "field_curve_log": False}
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    ["{}", None, [], '{"runs": ["../x", 3]}', '{"runs": ["20260101-000000-no-one", "x"]}',
+     json.dumps({"runs": ["20260101-000000-no-one", "20260101-000001-no-two"]})],
+)  # fmt: skip
+def test_a_comparison_of_no_sense_is_a_sentence(served, chosen):
+    answer = call(served, "poll_compare", field_runs=chosen, seen="{", **CURVES)
+    assert answer.status_code == 200
+    assert re.search("Choose 2 to 8 runs|No run", answer.text)
+
+
+def test_a_comparison_is_sent_once(served, served_runs):
+    for name in ("one-owl", "two-toad"):
+        served_runs.add(name, epochs=2, ended="completed")
+    ids = [run.id for run in list_run_dirs(served.settings.runs_root)]
+    values = {"field_runs": json.dumps({"runs": ids}), **CURVES}
+    event = next(fn for fn in served.page.fns.values() if fn.api_name == "poll_compare")
+    at = [part.elem_id for part in event.outputs].index("seen")
+    first = call(served, "poll_compare", seen="{}", **values).json()["data"]
+    again = call(served, "poll_compare", seen=first[at], **values)
+    assert len(again.content) < 1000
+    assert all(value in SKIPPED for value in again.json()["data"])
 
 
 def test_a_start_that_went_well_keeps_its_request_id(served, monkeypatch):

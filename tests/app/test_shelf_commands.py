@@ -93,7 +93,7 @@ def test_search_filters_and_order(ringside, runs):
     assert words(out) == ["hare", "wren", "fox"]
     assert "8.00 s 2.50x AUC 0.600 F1 0.400 best" in " ".join(out.splitlines()[0].split())
     assert words(ringside("list", "--sort", "epoch-time", "--limit", "1")[1]) == ["hare"]
-    for wrong in (("--state", "runing"), ("--sort", "speed")):
+    for wrong in (("--state", "complete"), ("--sort", "speed")):
         assert ringside("list", *wrong)[0] == 2
 
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from app.views.comparisons import Comparisons
 from app.views.desk import Desk
-from app.views.table import COLUMNS, compare_view
+from app.views.table import COLUMNS, view_of
 from ringside.errors import RingsideError
+
+
+def compare_view(desk, ids):
+    """As the page compares them."""
+    return view_of(Comparisons(desk).look(ids).comparison)
 
 
 def test_two_runs(runs, runs_root):

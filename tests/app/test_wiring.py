@@ -41,8 +41,8 @@ def test_every_event_is_named_and_private(site):
         "open_train", "settle", "plan", "data", "data_plan", "check_data", "stop_check",
         "poll_check", "try_uploads", "try_sample", "take", "preview", "start", "start_open",
         "start_baseline", "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop",
-        "profile", "open_compare", "compare", "compare_address", "poll_compare", "curves_x",
-        "curves_log", "curves_smoothing", "open_doctor", "poll_doctor",
+        "profile", "open_compare", "compare", "compare_address", "poll_compare",
+        "redraw_curves", "open_doctor", "poll_doctor",
         "doctor_of", "check_machine", "ask_to_measure", "measure_run", "not_now",
         "stop_measuring", "take_traces", "find_runs", "clean_up", "save_notes", "archive",
         "ask_to_delete", "keep_run", "delete_run", "delete_open",
@@ -54,8 +54,8 @@ def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
         if event.api_name in (
             "poll_run", "open_runs", "plan", "data", "data_plan", "poll_check", "switch_log",
-            "compare", "poll_compare", "open_compare", "curves_x", "poll_doctor", "open_doctor",
-            "settle", "find_runs",
+            "compare", "poll_compare", "open_compare", "redraw_curves", "poll_doctor",
+            "open_doctor", "settle", "find_runs",
         ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None

@@ -123,9 +123,7 @@ def test_the_estimate_measures_the_step_of_the_run(monkeypatch, name):
     """Of another precision or image size the description would not fit."""
     spec = resolve(RunRequest(**REQUESTS[name]), MACHINE)
     found = []
-    monkeypatch.setattr(
-        "app.commands.estimating.estimate", lambda asked, **_: found.append(asked) or 0
-    )
+    monkeypatch.setattr("app.commands.estimating.run", lambda asked, **_: found.append(asked) or 0)
     with pytest.raises(SystemExit):
         cli.main(shlex.split(estimate_command(spec))[1:])
     request = msgspec.structs.replace(found[0].request, preset=found[0].presets[0])

@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from ringside.errors import RunDirError
+from ringside.identity import ProcessIdentity, boot_id
 from ringside.records import write_owner
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.shelf import deleting
@@ -97,6 +99,15 @@ def test_a_run_under_way_stays(run, root):
     with pytest.raises(RunDirError, match=r"not over \(running\): stop it first"):
         delete_run(root, run)
     assert run.spec.exists()
+
+
+def test_of_a_run_whose_owner_is_gone_the_books_are_closed_first(run, root):
+    run.exit.unlink()
+    owner = write_owner(run, "supervisor")
+    gone = ProcessIdentity(pid=2**22 + 1, create_time=1.0, boot_id=boot_id())
+    run.write(run.owner, msgspec.structs.replace(owner, process=gone))
+    delete_run(root, run)
+    assert not run.path.exists()
 
 
 def test_a_run_of_another_machine_stays(run, root):

@@ -107,6 +107,7 @@ def test_an_experiment_fits_every_request_with_the_same_step(
     spec = make_spec("ddp")
     same = [
         replace(spec, preset="mine", epochs=90, seed=7, sources={"a": "flag"}, weights="/w"),
+        replace(spec, profile_steps=3),
         with_training(spec, learning_rate=1.0, trackers=("tensorboard",), timeout_s=60),
     ]
     other = [

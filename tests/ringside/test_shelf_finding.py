@@ -105,7 +105,7 @@ def test_figures_are_those_of_one_run_looked_at_alone(shelf, root):
     assert figures[shelf["vole"].id].epoch_time_s is None
 
 
-@pytest.mark.parametrize("query", [{"state": "runing"}, {"sort": "speed"}])
+@pytest.mark.parametrize("query", [{"state": "complete"}, {"sort": "speed"}])
 def test_what_there_is_not_is_a_sentence(query):
     with pytest.raises(SpecError, match="Did you mean"):
         check_query(Query(**query))

@@ -83,13 +83,13 @@ def _draw_curves() -> dict[str, Any]:
 
 def _plot(name: str) -> gr.LinePlot:
     with gr.Column(min_width=300, elem_classes="rs-card"):
+        block(f"heading-{name.replace('_', '-')}", heading(say(f"compare.curve_{name}")))
         return gr.LinePlot(
             points_frame(()),
             x="x",
             y="y",
             color="run",
             color_title=" ",
-            title=say(f"compare.curve_{name}"),
             height=240,
             label=say(f"compare.curve_{name}"),
             show_label=False,
@@ -111,8 +111,8 @@ def _connect(page: gr.Blocks, parts: Parts, handlers: Handlers) -> None:
         None, parts.chosen, None, js=KEEP_ADDRESS, api_name="compare_address",
         api_visibility="private", queue=False,
     )  # fmt: skip
-    for part, name in ((parts.x, "x"), (parts.log, "log"), (parts.smoothing, "smoothing")):
-        part.input(
-            handlers.redraw, inputs, polled, trigger_mode="always_last",
-            api_name=f"curves_{name}", **QUICK,
-        )  # fmt: skip
+    # One event for all of them: two at once could come back in the wrong order.
+    gr.on(
+        [parts.x.input, parts.log.input, parts.smoothing.input], handlers.redraw, inputs, polled,
+        trigger_mode="always_last", api_name="redraw_curves", **QUICK,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -48,6 +48,7 @@ Changes = dict[Component, Any]
 
 PLOTS = CURVES
 MAX_QUERY = 1000
+MAX_OFFERED = 200
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class Handlers:
         if not asked:
             choice = Choice(tuple(self._suggested(rows)))
         is_open = len(choice.runs) < MIN_RUNS and len(rows) >= MIN_RUNS
-        shown = picker(rows, is_open=is_open) if rows else soft(say("compare.empty"))
+        offered = _offered(rows, choice)
+        shown = picker(offered, is_open=is_open) if rows else soft(say("compare.empty"))
         chosen = gr.HTML(choice.as_text(), rows=shown)
         return {self.parts.chosen: chosen, **self._changes(choice, CurveOptions(), {})}
 
@@ -167,7 +169,10 @@ class Handlers:
         if not changed({"key": key}, seen):
             return {}
         texts = self.drawings.get((found.version, "texts"), lambda: _texts(found)) | {"notice": ""}
-        curves = curve_sets(found.records, options)
+        # Drawn again only for other speed-ups: a run that goes on changes all else every second.
+        scaling = ("scaling", found.comparison.scaling)
+        texts["scaling"] = self.drawings.get(scaling, lambda: _scaling(found.comparison))
+        curves = self.drawings.get(("curves", key), lambda: curve_sets(found.records, options))
         shows = {"curves": bool(curves)}
         plots: dict[str, Any] = {}
         if found.is_live:
@@ -216,6 +221,13 @@ class Handlers:
         return [row.id for row in shown[:MIN_RUNS]]
 
 
+def _offered(rows: Sequence[ListRow], choice: Choice) -> list[ListRow]:
+    """The newest runs that are not put away, and those that are chosen."""
+    newest = [row for row in rows if not row.notes.archived][:MAX_OFFERED]
+    shown = {row.id for row in newest} | set(choice.runs)
+    return [row for row in rows if row.id in shown]
+
+
 def _names(text: str | None) -> list[str]:
     return [name for name in re.split(r"[,\s]+", (text or "")[:MAX_QUERY]) if name]
 
@@ -243,11 +255,13 @@ def plot_of(curves: CurveSet) -> gr.LinePlot:
             raw = say("compare.curve_raw", run=line.name)
             colours[raw] = _pale(colour)
             points += [(x, _y(y, curves), raw) for x, y in line.raw]
-    linear = y_title(replace(curves, is_log=False))
+    # Short: the heading above names the metric, and a long title is cut.
+    ways = [(curves.is_log, "compare.log10"), (curves.is_smoothed, "compare.smooth")]
+    how = ", ".join(say(key) for is_so, key in ways if is_so)
     return gr.LinePlot(
         points_frame(points),
         x_title=x_title(curves),
-        y_title=say("compare.log10", name=linear) if curves.is_log else linear,
+        y_title=how or y_title(curves),
         color_map=colours,
         colors_in_legend=[line.name for line in curves.lines],
     )
@@ -278,14 +292,16 @@ def _texts(found: Compared) -> dict[str, str]:
             contrast_lines(result.configuration), [short_name(run.id) for run in result.runs]
         ),
         "predicted": predicted_table(predicted_rows(result.runs)),
-        "scaling": pictures(
-            drawn([scaling_figure(result)]), empty=("charts.scaling", "compare.scaling_empty")
-        ),
     }
 
 
 def _curves(curves: Sequence[CurveSet]) -> list[Picture]:
     return drawn(curves_figure(one) for one in curves)
+
+
+def _scaling(result: Comparison) -> str:
+    empty = ("charts.scaling", "compare.scaling_empty")
+    return pictures(drawn([scaling_figure(result)]), empty=empty)
 
 
 def _notes(result: Comparison, found: Compared) -> list[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import re
 import time
 from collections.abc import Iterable
 from html import escape
 
 from app.page.draw import heading, items, soft, table
+from app.page.draw.pictures import picture_card
 from app.views import figures
-from app.views.charts.figure import Picture
 from app.views.consultations import ConsultState
 from app.views.doctor import GPU_COLUMNS, Card, DoctorView, MachineView, PointView
 from app.views.measuring import MeasuringState
@@ -149,7 +148,7 @@ def missing_list(view: DoctorView) -> str:
 
 def chart_grid(view: DoctorView, run_name: str) -> str:
     """All charts that there are numbers for, in two columns, and how to get the others."""
-    found = [_chart(picture, run_name) for picture in view.pictures]
+    found = [picture_card(picture, run_name) for picture in view.pictures]
     half = (len(found) + 1) // 2
     gaps = f'<div class="rs-card">{_sentences(view.gaps)}</div>' if view.gaps else ""
     columns = ("".join(found[:half]), "".join(found[half:]) + gaps)
@@ -165,27 +164,6 @@ def _sentences(texts: Iterable[str]) -> str:
 def with_code(text: str) -> str:
     """A sentence with its `commands` in the type of code."""
     return _CODE.sub(r'<code class="rs-code">\1</code>', escape(text))
-
-
-def _chart(picture: Picture, run_name: str) -> str:
-    rows = [[escape(cell) for cell in row] for row in picture.rows]
-    numbers = table(picture.columns, rows)
-    name = f"ringside-{picture.name}{f'-{run_name}' if run_name else ''}"
-    files = "".join(
-        f'<a download="{escape(name)}.{kind}" href="data:{mime};base64,'
-        f'{base64.b64encode(data).decode()}">{escape(say(f"consult.as_{kind}"))}</a>'
-        for kind, mime, data in (
-            ("svg", "image/svg+xml", picture.svg.encode()),
-            ("png", "image/png", picture.png),
-        )
-    )
-    return (
-        f'<figure class="rs-card rs-figure" id="chart-{picture.name}">{heading(picture.title)}'
-        f"<figcaption>{escape(picture.headline)}</figcaption>"
-        f'<div class="rs-wide">{picture.wide}</div><div class="rs-narrow">{picture.narrow}</div>'
-        f'<div class="rs-under rs-figure-foot">{_folded(say("consult.in_numbers"), numbers)}'
-        f'<span class="rs-files">{files}</span></div></figure>'
-    )
 
 
 def six_points(points: Iterable[PointView]) -> str:
