@@ -10,7 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from app.page.compare.handlers import MAX_RUNS, Choice, plot_of, read_choice
+from app.page.compare.choice import MAX_RUNS, Choice, read_choice
+from app.page.compare.plots import plot_of
 from app.page.draw.compare import class_tables, comparison, contrast_table
 from app.page.draw.picker import picker
 from app.views.charts import palette

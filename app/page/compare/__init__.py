@@ -6,7 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from app.page.compare.handlers import PLOTS, Handlers, Parts, points_frame
+from app.page.compare.handlers import PLOTS, Handlers, Parts
+from app.page.compare.plots import points_frame
 from app.page.draw import heading, title
 from app.page.draw.compare import FIND_CLASSES
 from app.page.draw.picker import PICK

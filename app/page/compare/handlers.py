@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
-import pandas as pd
 from gradio.components import Component
 
+from app.page.compare.choice import Choice, read_choice
 from app.page.compare.drawing import Drawings, drawn
+from app.page.compare.plots import plot_of
 from app.page.draw import soft
 from app.page.draw.compare import (
     class_tables,
@@ -25,9 +25,8 @@ from app.page.draw.compare import (
 from app.page.draw.picker import picker
 from app.page.frame import changed, quiet, read_seen
 from app.page.settings import PageSettings
-from app.views.charts.curves import curves_figure, x_title, y_title
+from app.views.charts.curves import curves_figure
 from app.views.charts.figure import Picture
-from app.views.charts.palette import RUNS
 from app.views.class_deltas import class_deltas
 from app.views.compare_csv import comparison_csv
 from app.views.comparisons import Compared
@@ -41,7 +40,6 @@ from app.views.scaling_view import scaling_figure
 from app.views.table import MAX_RUNS, MIN_RUNS, view_of
 from ringside.compare import CURVES, Comparison
 from ringside.errors import RingsideError
-from ringside.rundir import ID_PATTERN
 from ringside.words import say
 
 Changes = dict[Component, Any]
@@ -80,41 +78,6 @@ class Parts:
             self.val_loss, self.auc_macro, self.f1_macro, self.pictures, self.scaling,
             self.classes, self.contrast, self.predicted,
         ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which runs, in the order of choosing, and which of them is the baseline; "": each its own."""
-
-    runs: tuple[str, ...] = ()
-    baseline: str = ""
-
-    def as_text(self) -> str:
-        """As the browser keeps it."""
-        return json.dumps({"runs": self.runs, "baseline": self.baseline})
-
-
-def read_choice(text: object) -> Choice:
-    """What the browser sent; anything of no sense is left out."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
-        found = {}
-    runs = found.get("runs") if isinstance(found, dict) else None
-    ids = [run for run in runs if _is_id(run)] if isinstance(runs, list) else []
-    chosen = tuple(dict.fromkeys(ids))[:MAX_RUNS]
-    baseline = found.get("baseline") if isinstance(found, dict) else None
-    return Choice(chosen, next((run for run in chosen if run == baseline), ""))
-
-
-def _is_id(value: object) -> bool:
-    return isinstance(value, str) and ID_PATTERN.fullmatch(value) is not None
-
-
-def points_frame(points: Iterable[tuple[float, float, str]]) -> pd.DataFrame:
-    """Points as a native plot wants them; an empty one needs the types."""
-    frame = pd.DataFrame([*points], columns=["x", "y", "run"])
-    return frame.astype({"x": float, "y": float, "run": str})
 
 
 class Handlers:
@@ -237,43 +200,6 @@ def _update(name: str, value: Any) -> Any:
     if name == "curves":
         return gr.Column(visible=value)
     return plot_of(value) if isinstance(value, CurveSet) else value
-
-
-def plot_of(curves: CurveSet) -> gr.LinePlot:
-    """Points, titles and colours of a native plot, which has no log scale of its own.
-
-    It takes new colours only along with another title or legend (gradio 6.31), so each set of
-    runs and each way of showing them has its own.
-    """
-    points: list[tuple[float, float, str]] = []
-    colours = {}
-    for line in curves.lines:
-        colour = RUNS[line.number % len(RUNS)]
-        colours[line.name] = colour
-        points += [(x, _y(y, curves), line.name) for x, y in line.line]
-        if curves.is_smoothed:
-            raw = say("compare.curve_raw", run=line.name)
-            colours[raw] = _pale(colour)
-            points += [(x, _y(y, curves), raw) for x, y in line.raw]
-    # Short: the heading above names the metric, and a long title is cut.
-    ways = [(curves.is_log, "compare.log10"), (curves.is_smoothed, "compare.smooth")]
-    how = ", ".join(say(key) for is_so, key in ways if is_so)
-    return gr.LinePlot(
-        points_frame(points),
-        x_title=x_title(curves),
-        y_title=how or y_title(curves),
-        color_map=colours,
-        colors_in_legend=[line.name for line in curves.lines],
-    )
-
-
-def _y(value: float, curves: CurveSet) -> float:
-    return math.log10(value) if curves.is_log else value
-
-
-def _pale(colour: str) -> str:
-    """The colour at a third of its strength, on whatever is behind it."""
-    return f"{colour}55"
 
 
 def _texts(found: Compared) -> dict[str, str]:

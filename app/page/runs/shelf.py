@@ -182,7 +182,6 @@ class ShelfHandlers:
             raise RunDirError(say("shelf.no_run", run=data[self.run] or ""))
         return run
 
-
     def _shown(self, notes: Notes) -> Changes:
         word = say("shelf.unarchive" if notes.archived else "shelf.archive")
         return {self.parts.said: said_about(notes), self.parts.archive: gr.Button(word)}
