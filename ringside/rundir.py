@@ -96,7 +96,7 @@ class RunDir:
         """Decode a JSON file of this run; None when it does not exist or does not hold a `kind`."""
         try:
             return msgspec.json.decode(path.read_bytes(), type=kind)
-        except (OSError, msgspec.DecodeError, RingsideError):
+        except (OSError, msgspec.DecodeError, RecursionError, RingsideError):
             return None
 
     def write(self, path: Path, value: Any) -> None:

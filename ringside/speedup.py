@@ -10,7 +10,7 @@ Warm-up (the first epoch) is left out of both. Without such a baseline there is 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -93,12 +93,23 @@ def baseline_of(spec: RunSpec) -> RunSpec:
 def differences(a: RunSpec, b: RunSpec) -> list[str]:
     """What keeps the speeds of two requests from being compared; empty when nothing does."""
     pairs = {
-        "model": (a.model, b.model),
-        "data": (a.data.label, b.data.label),
-        "image size": (a.data.image_size, b.data.image_size),
         "device": (a.device, b.device),
         "threads per device": (a.threads_per_device, b.threads_per_device),
     }
+    return task_differences(a, b) + _unequal(pairs)
+
+
+def task_differences(a: RunSpec, b: RunSpec) -> list[str]:
+    """What keeps even the scores of two requests from being compared; empty when nothing does."""
+    pairs = {
+        "model": (a.model, b.model),
+        "data": (a.data.label, b.data.label),
+        "image size": (a.data.image_size, b.data.image_size),
+    }
+    return _unequal(pairs)
+
+
+def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[str]:
     return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
 
 
@@ -113,7 +124,7 @@ def speed_differences(a: RunSpec, b: RunSpec) -> list[str]:
     for name in TrainingSettings.__struct_fields__:
         if name not in WITHOUT_EFFECT_ON_SPEED | several:
             pairs[name] = (getattr(a.training, name), getattr(b.training, name))
-    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+    return _unequal(pairs)
 
 
 def scaling_of(spec: RunSpec, baseline: RunSpec) -> Scaling | None:
@@ -216,11 +227,16 @@ def unlike(a: RunRecord, b: RunRecord) -> list[str]:
     """Differences that only the started runs know: the data's content and the device's name."""
     if a.started is None or b.started is None or a.observed is None or b.observed is None:
         return []
-    pairs = {
-        "content of the data": (a.started.data_fingerprint, b.started.data_fingerprint),
-        "device name": (a.observed.device_name, b.observed.device_name),
-    }
-    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+    pairs = {"device name": (a.observed.device_name, b.observed.device_name)}
+    return other_content(a, b) + _unequal(pairs)
+
+
+def other_content(a: RunRecord, b: RunRecord) -> list[str]:
+    """Whether data of one name turned out to be other data."""
+    if a.started is None or b.started is None:
+        return []
+    pairs = {"content of the data": (a.started.data_fingerprint, b.started.data_fingerprint)}
+    return _unequal(pairs)
 
 
 def _other_decoder(a: RunRecord, b: RunRecord) -> list[str]:

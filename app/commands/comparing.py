@@ -93,6 +93,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     for one in comparison.runs:
         for reason in one.not_comparable:
             yield say("compare.apart", run=one.id, why=reason)
+        for reason in one.speed_not_comparable:
+            yield say("compare.speed_apart", run=one.id, why=reason)
         yield _divided(one)
     for precision, factor in comparison.precision_factor.items():
         yield f"precision factor of {precision} over fp32 on one device: {factor:.2f}x"

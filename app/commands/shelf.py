@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import msgspec
 
@@ -46,13 +47,16 @@ def archive(run_id: str, *, undo: bool) -> None:
 
 
 def delete(run_ids: list[str], *, yes: bool) -> int:
-    """Say how much it is, ask, delete; nothing is deleted when one of them must not be."""
-    from ringside.shelf.deleting import delete_run, require_deletable, size_of
+    """Say how much it is, ask, delete; nothing is deleted when one of them must not be.
+
+    Returns 1 when all are out of the list, but something of them could not be removed.
+    """
+    from ringside.shelf.deleting import check_deletable, move_aside, require_deletable, size_of
 
     root = runs_root()
     runs = list({run.id: run for run in map(_named_whole, run_ids)}.values())
     for run in runs:
-        require_deletable(root, run)
+        check_deletable(root, run)
     sizes = [size_of(run) for run in runs]
     lines = [
         say("shelf.one", run=run.id, size=figures.size(size.num_bytes), n=f"{size.num_files:,}")
@@ -64,10 +68,26 @@ def delete(run_ids: list[str], *, yes: bool) -> int:
     if not (yes or _agreed(say("shelf.ask_terminal", what=what))):
         print(say("shelf.kept"))
         return 0
-    for run, size in zip(runs, sizes, strict=True):
-        delete_run(root, run)
-        print(say("shelf.deleted", run=run.id, size=figures.size(size.num_bytes)))
-    return 0
+    for run in runs:
+        require_deletable(root, run)
+    try:
+        for run, size in zip(runs, sizes, strict=True):
+            move_aside(root, run)
+            print(say("shelf.deleted", run=run.id, size=figures.size(size.num_bytes)))
+    finally:
+        emptied = _emptied(root)
+    return 0 if emptied else 1
+
+
+def _emptied(root: Path) -> bool:
+    from ringside.shelf.deleting import empty_trash
+
+    try:
+        empty_trash(root)
+    except RunDirError as error:
+        print(error, file=sys.stderr)
+        return False
+    return True
 
 
 def leftovers(*, as_json: bool, clean: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,16 +10,21 @@ from app.views import figures
 from app.views.classes import Cell
 from app.views.naming import short_name
 from ringside.compare import ComparedClass, ComparedRun
-from ringside.scores import Interval
+from ringside.scores import MIN_COUNT, ClassMetric, Interval
 from ringside.words import say
 
 Mark = Literal["up", "down", ""]
-METRICS = ("auc", "f1", "average_precision")
+METRICS: tuple[ClassMetric, ...] = ("auc", "f1", "average_precision")
 COUNTS = ("true_positives", "false_positives", "false_negatives", "true_negatives")
 COLUMNS = (
     "name", "support", "auc_delta", "f1_delta", "average_precision_delta", "tp", "fp", "fn", "tn",
 )  # fmt: skip
-CHANCE = 0.05
+CHANCE, CHANCE_OF_FEW, FEW = 0.05, 0.1, 50
+"""What share of the intervals of equal models lies outside the noise.
+
+More of AUC and AP where positives or negatives are below 50: see
+`ringside.scores.by_class.MIN_COUNT`.
+"""
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,36 @@ def class_deltas(run: ComparedRun, reference: ComparedRun) -> ClassDeltas:
         )
     rows = [_row(own, base) for own, base in sorted(pairs, key=lambda pair: _loss(pair[0]))]
     notes = [say("compare.classes_counts", counts=say("compare.at_threshold"), **names)]
-    if any(own.f1_interval or own.auc_interval for own, _ in pairs):
-        chance = f"{CHANCE * len(pairs):.0f}" if len(pairs) >= 20 else f"{CHANCE * len(pairs):.1f}"
-        notes.insert(0, say("compare.classes_by_chance", n=len(pairs), chance=chance))
+    notes[:0] = _about_intervals([own for own, _ in pairs])
     return ClassDeltas(names["run"], aside, tuple(rows), tuple(notes))
+
+
+def _about_intervals(classes: Sequence[ComparedClass]) -> Iterator[str]:
+    """How many of the intervals shown lie outside by chance, and which classes have none."""
+    shown = {
+        metric: [one for one in classes if getattr(one, f"{metric}_interval")]
+        for metric in METRICS
+    }  # fmt: skip
+    if not any(shown.values()):
+        return
+    expected = (
+        say(
+            "compare.classes_chance_of", metric=say(f"compare.class_{metric}_delta"), n=len(have),
+            chance=f"{sum(_chance(one, metric) for one in have):.1f}",
+        )
+        for metric, have in shown.items() if have
+    )  # fmt: skip
+    yield say("compare.classes_by_chance", expected=", ".join(expected))
+    if any(_rarer(one) < MIN_COUNT for one in classes):
+        yield say("compare.classes_too_rare", least=MIN_COUNT)
+
+
+def _chance(one: ComparedClass, metric: ClassMetric) -> float:
+    return CHANCE_OF_FEW if metric != "f1" and _rarer(one) < FEW else CHANCE
+
+
+def _rarer(one: ComparedClass) -> int:
+    return min(one.support, one.false_positives + one.true_negatives)
 
 
 def _pairs(

@@ -43,6 +43,7 @@ def _cells(run: ComparedRun) -> Iterator[tuple[str, Any]]:
     yield "gate_metric", run.gate.metric
     yield "gate_tolerance", run.gate.tolerance
     yield "not_comparable", "; ".join(run.not_comparable)
+    yield "speed_not_comparable", "; ".join(run.speed_not_comparable)
 
 
 def _safe(value: Any) -> Any:

@@ -22,13 +22,15 @@ MAX_KEPT = 32
 class Compared:
     """A comparison with the records behind it, windows included.
 
-    `version` changes whenever it does; `waiting`: runs whose intervals are being worked out.
+    `version` changes whenever it does; `waiting`: runs whose intervals are being worked out;
+    `failed`: those for which that failed lately.
     """
 
     comparison: Comparison
     records: tuple[RunRecord, ...]
     version: tuple[Any, ...]
     waiting: frozenset[str]
+    failed: frozenset[str]
 
     @property
     def is_live(self) -> bool:
@@ -50,15 +52,17 @@ class Comparisons:
         records = [self.desk.record(run_id, with_windows=True) for run_id in choose(ids)]
         chosen = next((record for record in records if record.id == baseline), None)
         key = (tuple(record.id for record in records), chosen.id if chosen else None)
-        waiting = self._waiting(chosen or records[0], records)
+        reference = chosen or records[0]
         version = (key, *map(_version, records), self._ended())
         with self._lock:
             known = self._known.get(key)
-        if known is not None and known.version == (*version, *sorted(waiting)):
+        waiting, failed = self._unknown(reference, records)
+        if known is not None and known.version == (*version, *map(_sorted, (waiting, failed))):
             return known
         made = compare(self.desk.root, records, chosen, differ=self._noise.differences)
-        waiting = self._waiting(chosen or records[0], records)
-        found = Compared(made, tuple(records), (*version, *sorted(waiting)), waiting)
+        waiting, failed = self._unknown(reference, records)
+        version = (*version, *map(_sorted, (waiting, failed)))
+        found = Compared(made, tuple(records), version, waiting, failed)
         with self._lock:
             self._known[key] = found
             self._known.move_to_end(key)
@@ -66,13 +70,22 @@ class Comparisons:
                 self._known.popitem(last=False)
         return found
 
-    def _waiting(self, reference: RunRecord, records: Sequence[RunRecord]) -> frozenset[str]:
-        others = (record for record in records if record is not reference)
-        return frozenset(one.id for one in others if self._noise.is_waiting(reference, one))
+    def _unknown(
+        self, reference: RunRecord, records: Sequence[RunRecord]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """The runs whose intervals are waited for, and those for which they failed."""
+        others = [record for record in records if record is not reference]
+        waiting = frozenset(one.id for one in others if self._noise.is_waiting(reference, one))
+        failed = frozenset(one.id for one in others if self._noise.has_failed(reference, one))
+        return waiting, failed - waiting
 
     def _ended(self) -> tuple[str, ...]:
         """What may be a baseline since."""
         return tuple(run.id for run in list_run_dirs(self.desk.root) if run.exit.exists())
+
+
+def _sorted(ids: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted(ids))
 
 
 def _version(record: RunRecord) -> tuple[Any, ...]:

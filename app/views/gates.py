@@ -27,14 +27,20 @@ class GateLine:
     tone: Tone
 
 
-def gate_line(run: ComparedRun, reference: str, *, is_waiting: bool = False) -> GateLine:
+def gate_line(
+    run: ComparedRun, reference: str, *, is_waiting: bool = False, has_failed: bool = False
+) -> GateLine:
     """The verdict on a run against the run with the id `reference`.
 
-    `is_waiting`: the noise is still being worked out, and there is no verdict before.
+    `is_waiting`: the noise is still being worked out, and there is no verdict before;
+    `has_failed`: it could not be.
     """
     if is_waiting:
         sentence = say("compare.gate_working")
         return GateLine(short_name(run.id), "…", say("compare.gate_wait"), sentence, "plain")
+    if has_failed:
+        word, sentence = say("compare.gate_unknown"), say("compare.gate_failed")
+        return GateLine(short_name(run.id), SIGNS["unknown"], word, sentence, "plain")
     verdict, speed = run.gate.verdict, run.gate.speed
     key = f"compare.gate_{speed}_{verdict}"
     return GateLine(
@@ -64,6 +70,10 @@ def _sentence(run: ComparedRun, reference: str) -> str:
     if interval is None:
         return say("compare.gate_says_bare", reason=found.reason, **values)
     low, high = figures.delta(interval.low), figures.delta(interval.high)
+    if found.reason is not None:
+        return say(
+            "compare.gate_says_no_evidence", low=low, high=high, reason=found.reason, **values
+        )
     return say(f"compare.gate_says_{found.verdict}", low=low, high=high, **values)
 
 

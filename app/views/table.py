@@ -136,6 +136,9 @@ def limits_of(interval: Interval) -> str:
 def _remarks(run: ComparedRun) -> Iterator[str]:
     if run.not_comparable:
         yield say("compare.not_comparable", why="; ".join(run.not_comparable))
+    if run.speed_not_comparable:
+        why = "; ".join(run.speed_not_comparable)
+        yield say("compare.speed_not_comparable", why=why)
     if run.speedup.value is None and run.speedup.reason:
         yield say("compare.no_speedup", why=run.speedup.reason)
 

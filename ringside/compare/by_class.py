@@ -16,7 +16,8 @@ class ComparedClass(msgspec.Struct, frozen=True, kw_only=True):
     """One class: this run's scores and counts at the common threshold, and the differences.
 
     A difference is this run's minus the reference's, with its 95 % interval. Each interval stands
-    for its class alone: of many classes some 5 % are outside by chance.
+    for its class alone: of many classes some 5 % are outside by chance, of AUC and AP up to 10 %
+    where positives or negatives are few; below `ringside.scores.MIN_COUNT` these have none.
     """
 
     name: str

@@ -24,8 +24,10 @@ from ringside.speedup import (
     SpeedUp,
     differences,
     find_baseline,
+    other_content,
     speedup,
     speedup_of,
+    task_differences,
     unlike,
 )
 from ringside.words import say
@@ -40,7 +42,8 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     The intervals are 95 % paired-bootstrap intervals over the validation samples of both runs'
     last evaluations; None when one of them kept no predictions. `rate_ratio`: images/s over those
     of the reference, which is no speed-up unless the reference is the run's baseline.
-    `device_hours` are hours until `wall_time_until`, times devices.
+    `not_comparable` says what keeps its scores from being compared, `speed_not_comparable` what
+    keeps only its speed. `device_hours` are hours until `wall_time_until`, times devices.
     """
 
     id: str
@@ -72,6 +75,7 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     predicted: Predicted | None = None
     classes: tuple[ComparedClass, ...] | None = None
     not_comparable: tuple[str, ...] = ()
+    speed_not_comparable: tuple[str, ...] = ()
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,7 +137,7 @@ def _compared(
     assert spec is not None
     is_reference = record is reference
     speeds_apart = _speeds_apart(reference, record)
-    apart = [*speeds_apart, *_scores_apart(reference, record)]
+    apart = _scores_apart(reference, record)
     comparable = not apart and not is_reference
     scored = last_scored(record)
     base = last_scored(reference) if comparable else None
@@ -145,7 +149,8 @@ def _compared(
     if own_rate and base_rate and not speeds_apart and not is_reference:
         rate_ratio = own_rate / base_rate
     judged = Gate(verdict="reference") if is_reference else gate(
-        deltas, intervals, rate_ratio=rate_ratio, apart=apart
+        deltas, intervals, num_images=found.num_samples if found else 0, rate_ratio=rate_ratio,
+        apart=apart,
     )  # fmt: skip
     epoch_time_s, cost = _steady_epoch_time(record), cost_of(record)
     return ComparedRun(
@@ -173,6 +178,7 @@ def _compared(
             last_classes(record), last_classes(reference) if comparable else None, found
         ),
         not_comparable=tuple(apart),
+        speed_not_comparable=tuple(one for one in speeds_apart if one not in apart),
     )
 
 
@@ -206,10 +212,10 @@ def _speeds_apart(base: RunRecord, record: RunRecord) -> list[str]:
 
 
 def _scores_apart(base: RunRecord, record: RunRecord) -> list[str]:
-    """What keeps scores from being compared though speeds may be."""
+    """What keeps scores from being compared; another device or its threads do not."""
     assert base.spec is not None
     assert record.spec is not None
-    reasons = []
+    reasons = task_differences(base.spec, record.spec) + other_content(base, record)
     scored, first_scored = last_scored(record), last_scored(base)
     if scored and first_scored and scored.epoch != first_scored.epoch:
         reasons.append(f"scored epochs: {first_scored.epoch} and {scored.epoch}")

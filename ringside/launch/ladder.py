@@ -15,7 +15,7 @@ from ringside.identity import (
     ProcessIdentity,
     alive,
     descendants,
-    run_processes,
+    marked_processes,
     signal_process,
     wait_gone,
 )
@@ -53,28 +53,38 @@ def stop_ladder(
 ) -> set[ProcessIdentity]:
     """End a run's processes: the `roots` (launchers) first, then everything that descends.
 
-    `known` adds processes that neither descend from a root nor carry the token of the run. Each
-    rung waits at most `step_s` seconds. Returns the survivors; empty means: nothing is left.
+    `known` adds processes that neither descend from a root nor carry the token of the run. Another
+    run that was started inside this one is spared, with all that descends from it. Each rung waits
+    at most `step_s` seconds. Returns the survivors; empty means: nothing is left.
     """
     roots = _others(roots)
-    family = _family(roots | set(known), run_id)
+    # A launcher that was started by hand inside another run carries the token of that one.
+    inherited = {token for token, found in marked_processes().items() if found & roots}
+    tokens = {run_id} | inherited
+    family = _family(roots | set(known), run_id, tokens)
     _signal_all(roots, signal.SIGTERM)
     wait_gone(roots, step_s)
     for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
         # Looked up again at each rung: a child may have been born after the last look.
-        family |= _family(family, run_id)
+        family |= _family(family, run_id, tokens)
         if not alive(family):
             return set()
         _signal_all(family, number)
         wait_gone(family, step_s)
-    return alive(family | _family(family, run_id))
+    return alive(family | _family(family, run_id, tokens))
 
 
-def _family(members: set[ProcessIdentity], run_id: str) -> set[ProcessIdentity]:
-    found = alive(members) | run_processes(run_id)
-    for member in list(found):
-        found |= descendants(member.pid)
-    return _others(found)
+def _family(members: set[ProcessIdentity], run_id: str, tokens: set[str]) -> set[ProcessIdentity]:
+    """The members, what carries the run's token, and below them all but runs of other tokens."""
+    marked = marked_processes()
+    own = marked.get(run_id, set())
+    found = _with_descendants(alive(members) | own)
+    others = {process for token in marked.keys() - tokens for process in marked[token]}
+    return _others(found - (_with_descendants(found & others) - own))
+
+
+def _with_descendants(members: set[ProcessIdentity]) -> set[ProcessIdentity]:
+    return members.union(*(descendants(member.pid) for member in members))
 
 
 def _others(members: Iterable[ProcessIdentity]) -> set[ProcessIdentity]:

@@ -50,6 +50,16 @@ def reconcile(run: RunDir) -> bool:
     return True
 
 
+def is_abandoned(run: RunDir) -> bool:
+    """Whether `reconcile` would close the books of the run; only looks."""
+    return _why_abandoned(run) is not None
+
+
+def is_silent(run: RunDir) -> bool:
+    """Whether none of the run's files was written to for a quarter of an hour."""
+    return time.time() - _last_sign_of_life(run) > SILENT_S
+
+
 def orphan_sentence(run: RunDir) -> str | None:
     """That a run trains on though its owner is gone, and what ends it; None for every other run."""
     left = set() if _why_abandoned(run) is None else run_processes(run.id)

@@ -5,11 +5,12 @@ scikit-learn.
 """
 
 from ringside.scores.bootstrap import Interval, Metric, Resampling, paired_bootstrap
-from ringside.scores.by_class import ClassMetric, Differences, paired_differences
+from ringside.scores.by_class import MIN_COUNT, ClassMetric, Differences, paired_differences
 from ringside.scores.predictions import Task
 from ringside.scores.score import ClassScores, Scores, score
 
 __all__ = [
+    "MIN_COUNT",
     "ClassMetric",
     "ClassScores",
     "Differences",

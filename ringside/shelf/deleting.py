@@ -1,12 +1,14 @@
 """Delete a run for good: only a directory of ours, never one that is in use, never half of one.
 
-The directory is first moved into `.trash/` of the runs folder, in one step, and then removed: what
-is interrupted half-way was gone from every list before, and the next deletion removes the rest.
+The directory is first moved into `.ringside-trash/` of the runs folder, in one step, and then
+removed: what is interrupted half-way was gone from every list before, and the next deletion removes
+the rest. Whatever else lies in that folder is left alone.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -19,13 +21,15 @@ import msgspec
 from ringside.errors import RunDirError
 from ringside.identity import run_processes
 from ringside.launch.locks import run_lock
-from ringside.launch.reconcile import reconcile
-from ringside.run import FINAL_STATES, fold_run, require_spec
+from ringside.launch.reconcile import is_abandoned, is_silent, reconcile
+from ringside.records import owner_is_alive
+from ringside.run import FINAL_STATES, RunRecord, fold_run, require_spec
 from ringside.rundir import ID_PATTERN, RunDir, list_run_dirs
 from ringside.spec import RunSpec
 from ringside.words import say
 
-TRASH = ".trash"
+TRASH = ".ringside-trash"
+_MOVED_ASIDE = re.compile(rf"(?:{ID_PATTERN.pattern})\.[0-9a-f]{{8}}")
 
 
 class Size(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +50,15 @@ def size_of(run: RunDir) -> Size:
     return Size(num_files=num_files, num_bytes=num_bytes)
 
 
+def check_deletable(root: Path, run: RunDir) -> None:
+    """Raise RunDirError, which says what to do, unless the run could be deleted; only looks."""
+    _require_ours(root, run)
+    if is_abandoned(run):
+        _require_unused(root, run)
+    else:
+        _require_over(root, run)
+
+
 def require_deletable(root: Path, run: RunDir) -> None:
     """Raise RunDirError, which says what to do, unless the run can be deleted.
 
@@ -60,27 +73,40 @@ def require_deletable(root: Path, run: RunDir) -> None:
 def _require_ours(root: Path, run: RunDir) -> None:
     if not _is_run_of(root, run.path):
         raise RunDirError(say("shelf.not_ours", path=run.path, root=root))
+    if not _is_mine(run.path):
+        raise RunDirError(say("shelf.not_yours", path=run.path))
     require_spec(fold_run(run))
 
 
 def _require_over(root: Path, run: RunDir) -> None:
     record = fold_run(run)
-    if not record.final:
+    if not _is_closed(run, record):
+        if record.final or run.exit.exists():
+            raise RunDirError(say("shelf.unclosed", run=run.name))
         raise RunDirError(say("shelf.live", run=run.name, state=say(f"state.{record.state}")))
     if left := run_processes(run.id):
         raise RunDirError(say("shelf.has_processes", run=run.name, n=len(left)))
+    _require_unused(root, run)
+
+
+def _is_closed(run: RunDir, record: RunRecord) -> bool:
+    """Whether it is on record that the run ended; where that is damaged, silence has to do."""
+    if record.exit is not None:
+        return True
+    is_owned = record.owner is not None and owner_is_alive(record.owner)
+    return run.exit.exists() and is_silent(run) and not is_owned
+
+
+def _require_unused(root: Path, run: RunDir) -> None:
     if names := _began_with(root, run):
         raise RunDirError(say("shelf.in_use", run=run.name, names=", ".join(names)))
 
 
-def delete_run(root: Path, run: RunDir) -> None:
-    """Delete the run and what earlier deletions left; RunDirError when it must not, or cannot."""
-    move_aside(root, run)
-    empty_trash(root)
-
-
 def move_aside(root: Path, run: RunDir) -> None:
-    """The first half, which takes the run out of every list at once; `empty_trash` is the rest."""
+    """The first half, which takes the run out of every list at once; `empty_trash` is the rest.
+
+    RunDirError when the run must not be deleted, or cannot.
+    """
     require_deletable(root, run)
     with run_lock(run):
         # Asked again under the lock: meanwhile it may have been started, or replaced.
@@ -101,7 +127,7 @@ def move_aside(root: Path, run: RunDir) -> None:
 
 
 def empty_trash(root: Path) -> None:
-    """Remove what was moved aside; RunDirError names what could not be removed.
+    """Remove what this user moved aside; RunDirError names what could not be removed.
 
     Several may do so at once: what is gone already is no fault.
     """
@@ -109,7 +135,7 @@ def empty_trash(root: Path) -> None:
     try:
         if not stat.S_ISDIR(trash.lstat().st_mode):
             return
-        paths = list(trash.iterdir())
+        paths = [path for path in trash.iterdir() if _was_moved_aside(path)]
     except OSError:
         return
     for path in paths:
@@ -126,6 +152,19 @@ def _is_run_of(root: Path, path: Path) -> bool:
     if path.parent != root or not ID_PATTERN.fullmatch(path.name):
         return False
     return _is_kind(path, stat.S_ISDIR) and _is_kind(path / "spec.json", stat.S_ISREG)
+
+
+def _was_moved_aside(path: Path) -> bool:
+    named = _MOVED_ASIDE.fullmatch(path.name) is not None
+    return named and _is_kind(path, stat.S_ISDIR) and _is_mine(path)
+
+
+def _is_mine(path: Path) -> bool:
+    """Whether it belongs to this user, or this user is the administrator."""
+    try:
+        return os.getuid() in (0, path.lstat().st_uid)
+    except OSError:
+        return False
 
 
 def _is_kind(path: Path, kind: Callable[[int], bool]) -> bool:
@@ -145,8 +184,18 @@ def _reads(other: RunDir, run: RunDir) -> bool:
         return False
     spec = other.read(other.spec, RunSpec)
     paths = [p for p in (spec.resume_from, spec.weights) if p] if spec else []
-    if not any(Path(path).is_relative_to(run.path) for path in paths):
+    if not any(_lies_in(path, run.path) for path in paths):
         return False
     with suppress(RunDirError):
         return fold_run(other).state not in FINAL_STATES
     return True
+
+
+def _lies_in(path: str, folder: Path) -> bool:
+    """By its words, or where its links lead: either would lose the file with the folder."""
+    if Path(path).is_relative_to(folder):
+        return True
+    try:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    except ValueError:
+        return False  # no path at all: it holds a zero byte

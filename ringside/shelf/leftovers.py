@@ -46,15 +46,27 @@ def find_leftovers(root: Path) -> list[Leftover]:
 
 
 def end_leftovers(root: Path) -> list[Leftover]:
-    """End them by the ladder that ends a run; returns those that are still there."""
+    """End them by the ladder that ends a run; returns those that are still there.
+
+    A run that fails stops no other one: the first error is raised when all have been tried.
+    """
+    errors = []
     for run_id in sorted({leftover.run for leftover in find_leftovers(root)}):
-        run = RunDir(root / run_id)
-        if not run.exit.exists():
-            reconcile(run)  # ends them and closes the books of the run
-            continue
-        with run_lock(run):
-            stop_ladder((), run_id)
+        try:
+            _end(RunDir(root / run_id))
+        except (RingsideError, OSError) as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
     return find_leftovers(root)
+
+
+def _end(run: RunDir) -> None:
+    if not run.exit.exists():
+        reconcile(run)  # ends them and closes the books of the run
+        return
+    with run_lock(run):
+        stop_ladder((), run.id)
 
 
 def _ended_state(root: Path, run_id: str) -> str | None:

@@ -118,7 +118,7 @@ def _read_strictly(run: RunDir) -> Notes:
         raise RunDirError(say("shelf.unreadable", path=run.notes, why=error.strerror)) from None
     try:
         notes = msgspec.json.decode(data, type=Notes)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RunDirError(say("shelf.unreadable", path=run.notes, why=error)) from None
     check_format(notes.format, str(run.notes))
     return notes

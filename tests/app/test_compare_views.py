@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from app.page.compare.choice import MAX_RUNS, Choice, read_choice
 from app.page.compare.plots import plot_of
@@ -24,6 +25,9 @@ from app.views.contrast import contrast_lines
 from app.views.curves import CurveOptions, curve_sets, read_options
 from app.views.desk import Desk
 from app.views.gates import gate_line
+from app.views.noise import RETRY_S, Noise
+from app.views.noise import _ask as ask
+from app.views.noise_worker import Pair, Worked
 from app.views.scaling_view import scaling_figure
 from app.views.table import view_of
 from ringside.class_scores import ClassTables, EpochClasses, write_class_scores
@@ -88,6 +92,65 @@ def test_the_noise_is_worked_out_beside_the_page(two, runs_root):
     assert known.look(ids) is found
     keep_predictions(two[1], 0.3)
     assert known.look(ids).waiting == {two[1].id}, "other predictions, other noise"
+
+
+def test_a_calculation_that_failed_is_no_answer_and_is_tried_again(two, runs_root):
+    for run in two:
+        keep_predictions(run, 0.3)
+    now, answers = [0.0], [None, Worked(None)]
+    known = Comparisons(Desk(runs_root))
+    known._noise = Noise(ask=lambda _: answers.pop(0), clock=lambda: now[0])
+    ids = [run.id for run in two]
+
+    def settled():
+        deadline = time.monotonic() + 10
+        while (found := known.look(ids)).waiting and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return found
+
+    failed = settled()
+    assert failed.failed == {two[1].id}
+    line = gate_line(failed.comparison.runs[1], ids[0], has_failed=True)
+    assert "could not be worked out" in line.sentence
+    now[0] = RETRY_S - 1
+    assert settled().failed
+    assert len(answers) == 1
+    now[0] = RETRY_S
+    again = settled()
+    assert (again.failed, answers) == (frozenset(), [])
+    line = gate_line(again.comparison.runs[1], ids[0])
+    assert "did not both keep predictions of the same images" in line.sentence
+    now[0] += 10 * RETRY_S
+    assert settled() is again, "an answer is not asked for again"
+
+
+def test_a_child_that_breaks_off_has_failed(tmp_path):
+    assert ask(Pair(str(tmp_path / "missing"), "\0")) is None
+
+
+def test_only_the_intervals_shown_are_expected_outside(two, look):
+    keep_predictions(two[0], 0.3)
+    keep_predictions(two[1], 0.6)
+    base, fast = look(two).comparison.runs
+    by_chance, *_ = class_deltas(fast, base).notes
+    assert "about 0.2 of the 3 of Δ AUC, 0.2 of the 3 of Δ F1, 0.2 of the 3 of Δ AP" in by_chance
+    few = replace(fast.classes[1], support=10)
+    rare = replace(few, support=9, auc_interval=None, average_precision_interval=None)
+    many = replace(fast, classes=(few,) * 8 + (rare,) * 12)
+    by_chance, too_rare, _ = class_deltas(
+        many, replace(base, classes=(base.classes[1],) * 20)
+    ).notes
+    assert "about 0.8 of the 8 of Δ AUC, 1.0 of the 20 of Δ F1, 0.8 of the 8 of Δ AP" in by_chance
+    assert "fewer than 10 positives or negatives" in too_rare
+
+
+def test_an_undecided_verdict_for_want_of_evidence_says_which(two, look):
+    for run in two:
+        keep_predictions(run, 0.3)
+    found = look(two).comparison
+    line = gate_line(found.runs[1], found.reference)
+    assert line.word == "not decided"
+    assert "which decides nothing: no choice among these images" in line.sentence
 
 
 def test_a_verdict_is_a_sign_a_word_and_numbers(two, look):

@@ -146,6 +146,23 @@ def test_one_that_must_stay_keeps_all(ringside, runs):
     assert runs[1].spec.exists()
 
 
+def test_all_leave_the_list_before_the_trash_is_emptied_once(ringside, runs, monkeypatch):
+    from ringside.shelf import deleting
+
+    emptied = []
+
+    def fail(root):
+        emptied.append([run.path.exists() for run in runs])
+        raise deleting.RunDirError("Gone from every list, but not all of it could be removed.")
+
+    monkeypatch.setattr(deleting, "empty_trash", fail)
+    code, out, err = ringside("delete", RUN, SLOW, "--yes")
+    assert code == 1
+    assert out.count("deleted") == 2
+    assert "not all of it could be removed" in err
+    assert emptied == [[True, False, False]]
+
+
 def test_leftovers_are_listed_and_ended(ringside, runs):
     assert ringside("leftovers")[:2] == (0, "")
     child = subprocess.Popen(

@@ -13,6 +13,7 @@ import pytest
 
 from app.page import open_server
 from ringside.identity import wait_until
+from ringside.shelf.deleting import TRASH
 from ringside.shelf.notes import NOTHING, edit_notes, read_notes
 
 SKIPPED = ({"__type__": "update"}, {"__type__": "update", "props": {"__type__": "update"}})
@@ -140,7 +141,7 @@ def test_deleting_takes_a_question_about_this_very_run(call, run, served, told, 
         "deleted": run.id
     }
     assert not run.path.exists()
-    trash = served.settings.runs_root / ".trash"
+    trash = served.settings.runs_root / TRASH
     assert wait_until(lambda: not trash.exists(), 10)
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == 5

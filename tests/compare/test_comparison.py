@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 from sklearn.metrics import confusion_matrix, f1_score, roc_auc_score
 
 from ringside.compare import compare
@@ -145,3 +146,32 @@ def test_scaling_puts_on_one_line_what_was_divided_by_one_baseline(
         (2, pytest.approx(1.6)), (4, pytest.approx(2.5)),
     ]  # fmt: skip
     assert line.runs[1].efficiency_ratio == pytest.approx(0.625)
+
+
+def test_another_device_keeps_only_the_speed_from_being_compared(
+    root, three, targets, keep_predictions
+):
+    from ringside.rundir import RunDir
+
+    keep_predictions(RunDir(root / BASE), 0.3)
+    keep_predictions(RunDir(root / RUN), 0.45, seed=1)
+    base, run = three[:2]
+    threads = replace(run, spec=replace(run.spec, threads_per_device=7))
+    device = replace(run, observed=replace(run.observed, device_name="another"))
+    for other, why in ((threads, "threads per device: "), (device, "device name: ")):
+        found = compare(root, [base, other]).runs[1]
+        assert (found.rate_ratio, found.gate.speed) == (None, None)
+        assert found.not_comparable == ()
+        assert found.speed_not_comparable[0].startswith(why)
+        assert found.auc_interval.high < 0
+        assert found.gate.verdict == "undecided"  # of the scores in the events, which are equal
+        assert all(one.auc_delta is not None for one in found.classes)
+
+
+def test_other_content_of_the_data_keeps_scores_from_being_compared(root, three):
+    base, run = three[:2]
+    other = replace(run, started=replace(run.started, data_fingerprint="other"))
+    found = compare(root, [base, other]).runs[1]
+    assert found.not_comparable[0].startswith("content of the data: ")
+    assert found.speed_not_comparable == ()
+    assert (found.rate_ratio, found.auc_delta, found.gate.verdict) == (None, None, "unknown")

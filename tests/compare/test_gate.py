@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringside.compare.gate import TOLERANCE, gate, speed_word, verdict_on
+from ringside.compare.gate import MIN_IMAGES, TOLERANCE, gate, speed_word, verdict_on
 from ringside.scores import Interval
 
 
@@ -21,16 +21,41 @@ def interval(delta, low, high):
         (-0.0049, -0.008, -0.001, "undecided"),  # lower, perhaps beyond the tolerance
         (0.020, -0.010, 0.040, "undecided"),  # looks better; too few images to be sure
         (0.020, 0.010, 0.030, "held"),
-        (0.0, 0.0, 0.0, "held"),
-        (-TOLERANCE, -TOLERANCE, -TOLERANCE, "held"),  # the tolerance itself is allowed
+        (0.0, 0.0, 0.0, "undecided"),  # nothing differs, nothing is known of the noise
+        (-0.1, -0.1, -0.1, "undecided"),
+        (-TOLERANCE, -TOLERANCE, 0.0, "held"),  # the tolerance itself is allowed
     ],
 )
 def test_the_interval_decides(delta, low, high, verdict):
-    assert verdict_on(delta, interval(delta, low, high)) == verdict
+    assert verdict_on(delta, interval(delta, low, high), 100) == verdict
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.03, -0.01), (0.01, 0.03)])
+def test_few_images_decide_nothing(low, high):
+    delta = (low + high) / 2
+    known = {"auc_macro": interval(delta, low, high)}
+    few, enough = (
+        gate({"auc_macro": delta}, known, num_images=n, rate_ratio=1.9, apart=[])
+        for n in (MIN_IMAGES - 1, MIN_IMAGES)
+    )
+    assert few.verdict == "undecided"
+    assert "only 99 images were compared" in few.reason
+    assert (enough.verdict, enough.reason) == ("worse" if delta < 0 else "held", None)
+
+
+def test_two_perfect_models_have_held_only_over_many_images():
+    """What was seen on none of 600 images befalls at most 3 / 600 = 0.5 % of all."""
+    known = {"auc_macro": interval(0.0, 0.0, 0.0)}
+    few, enough = (
+        gate({"auc_macro": 0.0}, known, num_images=n, rate_ratio=1.9, apart=[]) for n in (599, 600)
+    )
+    assert few.verdict == "undecided"
+    assert "noise cannot be told" in few.reason
+    assert (enough.verdict, enough.reason) == ("held", None)
 
 
 def test_without_predictions_nobody_knows_the_noise():
-    found = gate({"f1_macro": -0.02}, {}, rate_ratio=1.9, apart=[])
+    found = gate({"f1_macro": -0.02}, {}, num_images=0, rate_ratio=1.9, apart=[])
     assert (found.verdict, found.metric, found.speed) == ("unknown", "f1_macro", "faster")
     assert "the noise is not known" in found.reason
 
@@ -42,15 +67,15 @@ def test_the_worst_score_decides_and_is_named():
         "f1_macro": interval(-0.021, -0.03, -0.01),
         "map_macro": interval(-0.03, -0.07, 0.01),
     }
-    found = gate(deltas, intervals, rate_ratio=1.9, apart=[])
+    found = gate(deltas, intervals, num_images=300, rate_ratio=1.9, apart=[])
     assert (found.verdict, found.metric, found.tolerance) == ("worse", "f1_macro", 0.005)
 
 
 def test_what_is_not_comparable_is_not_judged():
-    found = gate({"auc_macro": -0.5}, {}, rate_ratio=None, apart=["model: a and b"])
+    found = gate({"auc_macro": -0.5}, {}, num_images=0, rate_ratio=None, apart=["model: a and b"])
     assert (found.verdict, found.speed, found.metric) == ("unknown", None, None)
     assert found.reason == "model: a and b"
-    nothing = gate({"auc_macro": None}, {}, rate_ratio=1.0, apart=[])
+    nothing = gate({"auc_macro": None}, {}, num_images=0, rate_ratio=1.0, apart=[])
     assert "no score yet" in nothing.reason
 
 

@@ -14,9 +14,14 @@ from ringside.identity import ProcessIdentity, boot_id
 from ringside.records import write_owner
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.shelf import deleting
-from ringside.shelf.deleting import TRASH, delete_run, empty_trash, move_aside, size_of
+from ringside.shelf.deleting import TRASH, check_deletable, empty_trash, move_aside, size_of
 
 RUN, OTHER = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
+
+
+def delete_run(root, run):
+    move_aside(root, run)
+    empty_trash(root)
 
 
 @pytest.fixture
@@ -191,3 +196,98 @@ def test_what_is_left_in_the_trash_is_told(run, root, monkeypatch):
     monkeypatch.setattr(deleting.shutil, "rmtree", lambda *_, **__: None)
     with pytest.raises(RunDirError, match="Gone from every list"):
         empty_trash(root)
+
+
+def test_only_what_was_moved_aside_is_removed_from_the_trash(run, root, outside):
+    trash = root / TRASH
+    for name in ("mine", f"{RUN}", f"{RUN}.12345", f"{RUN}.0123456G", f"x{RUN}.01234567"):
+        (trash / name).mkdir(parents=True)
+    (trash / f"{RUN}.00000000").write_text("a file")
+    (trash / f"{RUN}.11111111").symlink_to(outside)
+    strays = sorted(path.name for path in trash.iterdir())
+    (trash / f"{OTHER}-2.0123abcd").mkdir()
+    (root / ".trash" / f"{RUN}.01234567").mkdir(parents=True)
+    delete_run(root, run)
+    assert sorted(path.name for path in trash.iterdir()) == strays
+    assert (outside / "photo.jpg").exists()
+    assert (root / ".trash" / f"{RUN}.01234567").exists()
+
+
+def test_another_user_s_run_and_trash_are_left_alone(run, root, monkeypatch):
+    entry = root / TRASH / f"{OTHER}.01234567"
+    entry.mkdir(parents=True)
+    owner = run.path.stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    with pytest.raises(RunDirError, match="belongs to another user"):
+        delete_run(root, run)
+    empty_trash(root)
+    assert run.spec.exists()
+    assert entry.exists()
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    delete_run(root, run)
+    assert not (root / TRASH).exists()
+
+
+def test_a_run_whose_end_is_not_on_record_stays_until_it_is_silent(run, root):
+    run.exit.write_text("{")
+    with pytest.raises(RunDirError, match="15 minutes"):
+        delete_run(root, run)
+    for path in (run.spec, run.events):
+        os.utime(path, (1, 1))
+    owner = write_owner(run, "supervisor")
+    os.utime(run.owner, (1, 1))
+    with pytest.raises(RunDirError, match="15 minutes"):
+        delete_run(root, run)
+    gone = ProcessIdentity(pid=2**22 + 1, create_time=1.0, boot_id=boot_id())
+    run.write(run.owner, msgspec.structs.replace(owner, process=gone))
+    os.utime(run.owner, (1, 1))
+    delete_run(root, run)
+    assert not run.path.exists()
+
+
+def test_books_that_could_not_be_closed_keep_the_run(run, root, monkeypatch):
+    run.exit.unlink()
+    owner = write_owner(run, "supervisor")
+    gone = ProcessIdentity(pid=2**22 + 1, create_time=1.0, boot_id=boot_id())
+    run.write(run.owner, msgspec.structs.replace(owner, process=gone))
+    monkeypatch.setattr(deleting, "reconcile", lambda run: False)
+    with pytest.raises(RunDirError, match="may not be over"):
+        delete_run(root, run)
+    assert run.spec.exists()
+
+
+def test_looking_ends_nothing_and_writes_nothing(run, root):
+    run.exit.unlink()
+    owner = write_owner(run, "supervisor")
+    with pytest.raises(RunDirError, match="not over"):
+        check_deletable(root, run)
+    gone = ProcessIdentity(pid=2**22 + 1, create_time=1.0, boot_id=boot_id())
+    run.write(run.owner, msgspec.structs.replace(owner, process=gone))
+    child = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE,
+        env=os.environ | {"RINGSIDE_RUN": RUN},
+    )  # fmt: skip
+    try:
+        check_deletable(root, run)
+        assert child.poll() is None
+        assert not run.exit.exists()
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.parametrize("towards", ["link", "detour", "inside"])
+def test_a_run_is_in_use_whatever_way_leads_to_it(
+    run, root, make_spec, write_run, tmp_path, towards
+):
+    (tmp_path / "linked").symlink_to(root)
+    run.checkpoints.symlink_to(tmp_path / "disk")
+    path = {
+        "link": tmp_path / "linked" / RUN / "last",
+        "detour": root / OTHER / ".." / RUN / "last",
+        "inside": run.checkpoints / "last",
+    }[towards]
+    other = write_run(make_spec("ddp", weights=str(path)), OTHER, state=None)
+    write_owner(other, "supervisor")
+    with pytest.raises(RunDirError, match="swift-hare, not over yet"):
+        delete_run(root, run)

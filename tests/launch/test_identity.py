@@ -101,6 +101,37 @@ worker.wait()
     launcher.stdout.close()
 
 
+def test_the_ladder_spares_another_run_started_inside_and_all_below_it():
+    """A worker of the run, another run's process, and below that one without any token."""
+    inner = f"import subprocess; subprocess.run({SLEEP!r}, env={{}})"
+    code = f"""
+import os, subprocess, sys
+other = os.environ | {{{RUN_TOKEN!r}: "20260102-000000-other-run"}}
+subprocess.Popen({SLEEP!r})
+subprocess.run([sys.executable, "-c", {inner!r}], env=other)
+"""
+    this_run = "20260101-000000-calm-fox"
+    launcher = subprocess.Popen(
+        [sys.executable, "-c", code], env=os.environ | {RUN_TOKEN: this_run}
+    )
+    root = identity.of(launcher.pid)
+    assert identity.wait_until(lambda: len(descendants(launcher.pid)) == 3, 10.0)
+    everything = descendants(launcher.pid)
+    assert identity.wait_until(
+        lambda: len(identity.marked_processes().get("20260102-000000-other-run", ())) == 1, 5.0
+    )
+    (other,) = identity.marked_processes()["20260102-000000-other-run"]
+    spared = {other} | descendants(other.pid)
+    assert len(spared) == 2
+    try:
+        assert stop_ladder([root], this_run, known=everything, step_s=1.0) == set()
+        assert identity.alive(everything | {root}) == spared
+    finally:
+        for process in everything:
+            signal_process(process, 9)
+        launcher.wait()
+
+
 def test_the_ladder_spares_the_caller():
     this = identity.of(os.getpid())
     assert stop_ladder([this], "20260101-000000-no-run", known=[this], step_s=0.1) == set()

@@ -102,3 +102,26 @@ def test_a_server_that_was_started_inside_a_run_does_not_end_its_own_family(
     start(RUN)
     monkeypatch.setenv("RINGSIDE_RUN", RUN)
     assert find_leftovers(root) == []
+
+
+def test_a_run_that_fails_does_not_stop_the_others(
+    make_spec, write_run, root, start, quick_ladder, monkeypatch
+):
+    from ringside.errors import LaunchError
+    from ringside.shelf import leftovers
+
+    run_lock = leftovers.run_lock
+
+    def held(run):
+        if run.id == RUN:
+            raise LaunchError("Another Ringside has held the lock.")
+        return run_lock(run)
+
+    monkeypatch.setattr(leftovers, "run_lock", held)
+    for run_id in (RUN, OTHER):
+        write_run(make_spec("ddp"), run_id)
+    stays, goes = start(RUN), start(OTHER)
+    with pytest.raises(LaunchError, match="held the lock"):
+        end_leftovers(root)
+    assert goes.wait(5) == -9
+    assert stays.poll() is None

@@ -46,6 +46,23 @@ def test_they_come_back_as_they_were(root, predicted):
     assert read_predictions(run) is None
 
 
+@pytest.mark.parametrize("step", [0, 1])
+def test_a_damaged_file_is_none(root, predicted, step):
+    """Cut short, or with a byte changed: whatever is met first, nothing is raised."""
+    run = create_run_dir(root)
+    write_predictions(run, predicted(0.5))
+    whole = run.predictions.read_bytes()
+    for at in range(0, len(whole), len(whole) // 150):
+        spoilt = whole[:at] if step == 0 else whole[:at] + b"\xff" + whole[at + 1 :]
+        run.predictions.write_bytes(spoilt)
+        found = read_predictions(run)
+        assert step or found is None
+    # Names, lengths and methods of compression stand at the end, headers at the start.
+    for at in [*range(80), *range(len(whole) - 300, len(whole))]:
+        run.predictions.write_bytes(whole[:at] + b"\x63" + whole[at + 1 :])
+        read_predictions(run)
+
+
 def test_classes_that_were_never_trained_are_kept_and_left_out(root, predicted):
     run, good, bad = create_run_dir(root), predicted(0.3), predicted(1.5, seed=1)
     for kept in (good, bad):

@@ -31,7 +31,7 @@ FOX, OWL, FOX_2 = (
 @pytest.fixture
 def runs(root):
     """Three runs, and things beside them that are none."""
-    for name in (FOX, OWL, FOX_2, "notes", ".trash", "20260102-calm-fox", "latest"):
+    for name in (FOX, OWL, FOX_2, "notes", ".ringside-trash", "20260102-calm-fox", "latest"):
         (root / name).mkdir(parents=True)
     for name in (FOX, OWL, FOX_2):
         (root / name / "spec.json").touch()

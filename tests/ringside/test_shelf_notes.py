@@ -68,8 +68,13 @@ def test_limits(run):
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"tags": 7}', "\xff", '{"note": "%s"}' % ("x" * 3000)]
-)
+    "text",
+    [
+        "{", "[]", '{"tags": 7}', "\xff", '{"note": "%s"}' % ("x" * 3000),
+        '{"deep": %s}' % ("[" * 100_000),
+    ],
+    ids=["torn", "list", "number", "latin", "long", "deep"],
+)  # fmt: skip
 def test_a_file_by_hand_that_cannot_be_read_says_nothing_and_is_not_written_over(run, text):
     run.notes.write_text(text, encoding="latin-1")
     assert read_notes(run) == NOTHING

@@ -70,3 +70,37 @@ def test_large_splits_get_fewer_resamples():
     assert affordable(320, 16).num_resamples == 1000
     assert affordable(48_000, 100).num_resamples == 208
     assert affordable(10**6, 1000).num_resamples == 200
+
+
+@pytest.mark.parametrize("is_common", [False, True])
+def test_a_rare_class_has_an_interval_of_f1_alone(is_common):
+    """Rare positives, or rare negatives."""
+    a, b, targets = two_models()
+    rare = np.arange(len(targets))
+    for column, count in enumerate((1, 9, 10, 60)):
+        targets[:, column] = (rare < count) != is_common
+    found = paired_differences(a, b, targets, resampling=FEW)
+    for metric in ("auc", "average_precision"):
+        assert [one[metric] is None for one in found.classes] == [True, True, False, False]
+    assert all(one["f1"] for one in found.classes[1:])
+    assert found.num_samples == 150
+    # The mean is over all four classes still.
+    assert found.means["auc_macro"].delta == pytest.approx(
+        roc_auc_score(targets, b) - roc_auc_score(targets, a)
+    )
+
+
+def test_equal_models_seem_to_differ_in_about_one_case_of_ten_at_most():
+    """400 classes with ten positives each, and two models whose errors are of one kind."""
+    rng = np.random.default_rng(0)
+    targets = np.zeros((500, 400), dtype=np.uint8)
+    targets[:10] = 1
+    shared = rng.normal(0, 1, targets.shape) + 2.0 * targets
+    a, b = (
+        (1 / (1 + np.exp(-shared - rng.normal(0, 0.7, targets.shape)))).astype(np.float32)
+        for _ in range(2)
+    )
+    classes = paired_differences(a, b, targets, resampling=Resampling(200)).classes
+    for metric in ("auc", "average_precision"):
+        outside = [one[metric].low > 0 or one[metric].high < 0 for one in classes]
+        assert 0.03 < np.mean(outside) < 0.14

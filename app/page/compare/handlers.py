@@ -208,8 +208,12 @@ def _texts(found: Compared) -> dict[str, str]:
     view = view_of(result)
     reference = next(run for run in result.runs if run.id == result.reference)
     gates = [
-        gate_line(run, reference.id, is_waiting=run.id in found.waiting) for run in result.runs
-    ]
+        gate_line(
+            run, reference.id,
+            is_waiting=run.id in found.waiting, has_failed=run.id in found.failed,
+        )
+        for run in result.runs
+    ]  # fmt: skip
     others = [run for run in result.runs if run is not reference]
     return {
         "comparison": comparison(view, gates, comparison_csv(result), _notes(result, found)),

@@ -21,7 +21,7 @@ from app.views import figures
 from app.views.listing import num_measured_against
 from ringside.errors import RunDirError
 from ringside.rundir import RunDir
-from ringside.shelf.deleting import move_aside, require_deletable, size_of
+from ringside.shelf.deleting import check_deletable, move_aside, size_of
 from ringside.shelf.notes import Notes, edit_notes, read_notes, split_tags
 from ringside.words import say
 
@@ -142,7 +142,7 @@ class ShelfHandlers:
     def ask(self, data: Mapping[Component, Any]) -> Changes:
         """Say what would be gone, before anything is."""
         run, parts = self._named(data), self.parts
-        require_deletable(self.settings.runs_root, run)
+        check_deletable(self.settings.runs_root, run)
         size = size_of(run)
         sentences = [
             say("shelf.sure", run=run.name, size=figures.size(size.num_bytes), n=size.num_files)
