@@ -150,7 +150,7 @@ def test_an_undecided_verdict_for_want_of_evidence_says_which(two, look):
     found = look(two).comparison
     line = gate_line(found.runs[1], found.reference)
     assert line.word == "not decided"
-    assert "which decides nothing: no choice among these images" in line.sentence
+    assert "which decides nothing: no choice among these 300 images" in line.sentence
 
 
 def test_a_verdict_is_a_sign_a_word_and_numbers(two, look):
