@@ -115,6 +115,20 @@ def test_start_twice_is_one_run_and_it_goes_on_without_the_page(open_tab, site):
     assert "[rank 0]" in tab.locator("#log").inner_text()
 
 
+def test_a_number_that_reads_0_leaves_the_plan_alone_and_start_refuses_it(open_tab, site):
+    """So an empty field reads while a page loads; a person may type it too."""
+    before = [run.id for run in site.runs()]
+    tab = open_tab()
+    tab.wait_for_selector("#plan >> text=/2 processes on CPU/")
+    tab.locator("#field-processes input").fill("0")
+    tab.locator("#field-processes input").blur()
+    tab.wait_for_timeout(1500)
+    assert "2 processes on CPU" in tab.locator("#plan").inner_text()
+    tab.locator("#start").click()
+    tab.get_by_text("processes must be at least 1, not 0.").first.wait_for()
+    assert [run.id for run in site.runs()] == before
+
+
 def test_stop_is_believed_only_when_it_is_true(open_tab, site):
     tab = open_tab()
     fill(tab, epochs="200")

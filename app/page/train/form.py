@@ -79,6 +79,10 @@ class Form:
             found[part] = type(part)(value=value, **more)
         return found
 
+    def left_open(self) -> tuple[str, ...]:
+        """The numbers that may stay empty: Ringside then chooses."""
+        return ("batch", "processes", "image_size", "learning_rate")
+
     def values(self, data: Mapping[Component, Any]) -> dict[str, Any]:
         """What a handler got, by the name of the field."""
         return {name: data[component] for name, component in self.components().items()}

@@ -124,8 +124,14 @@ class Handlers:
 
     @quiet
     def show_plan(self, data: Changes) -> Changes:
-        """The plan in words, the defaults as placeholders, the state of the baseline."""
-        return self._plan_changes(self.form.values(data))
+        """The plan in words, the defaults as placeholders, the state of the baseline.
+
+        While a page loads, Gradio 6.31 announces changes in which empty numbers read 0; Start,
+        which comes later, refuses a 0 that somebody typed.
+        """
+        values = self.form.values(data)
+        empty = {name: None for name in self.form.left_open() if values[name] == 0}
+        return self._plan_changes(values | empty)
 
     @careful
     def show_preview(self, data: Changes) -> Changes:
