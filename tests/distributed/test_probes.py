@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -117,7 +118,8 @@ def _ranks(pid: int) -> list[psutil.Process]:
     """Descendants that measure: the launcher has the same words after its own."""
     found = []
     for child in psutil.Process(pid).children(recursive=True):
-        words = child.cmdline()
-        if "training.probe" in words and "accelerate.commands.launch" not in words:
-            found.append(child)
+        with contextlib.suppress(psutil.NoSuchProcess):  # also one that has just ended
+            words = child.cmdline()
+            if "training.probe" in words and "accelerate.commands.launch" not in words:
+                found.append(child)
     return found

@@ -28,7 +28,8 @@ CHOOSE_CARD = """
 const show = () => element.querySelectorAll('input[name=strategy]').forEach((input) => {
   input.checked = input.value === props.value;
   const place = input.parentElement.querySelector('.rs-estimate');
-  if (place) place.textContent = (props.estimates || {})[input.value] || '';
+  const words = (props.estimates || {})[input.value] || '';
+  if (place && place.textContent !== words) place.textContent = words;
 });
 element.addEventListener('change', (event) => {
   if (event.target.name !== 'strategy') return;
@@ -36,6 +37,8 @@ element.addEventListener('change', (event) => {
   trigger('change');
 });
 watch(['value', 'cards', 'estimates'], show);
+// New cards may be drawn after the watcher was told of them.
+new MutationObserver(show).observe(element, {childList: true, subtree: true});
 show();
 """
 
