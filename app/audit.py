@@ -2,8 +2,9 @@
 
     2026-11-30 14:02:11 audit who=local from=127.0.0.1 what=delete about=20261130-… outcome=done
 
-A line is written whatever comes of it: `done`, or the sentence that refused it. Values that are
-more than one plain word stand in quotes, so that nothing a person typed can look like a line.
+A line is written whatever comes of it: `done`, or the sentence that refused it, in English. Values
+that are more than one plain word stand in quotes, so that nothing a person typed can look like a
+line.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from ringside.errors import RingsideError
+from ringside.words import remembering
 
 log = logging.getLogger("ringside.audit")
 
@@ -41,6 +43,13 @@ _PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 @contextmanager
 def audited(what: str, who: str | None = None, where: str | None = None) -> Iterator[None]:
     """One line for what happens inside; `who` is the login's user, `where` the address."""
+    with remembering() as english:
+        yield from _line_of(what, who, where, english)
+
+
+def _line_of(
+    what: str, who: str | None, where: str | None, english: Callable[[str], str]
+) -> Iterator[None]:
     line = _Line()
     token = _line.set(line)
     try:
@@ -55,7 +64,7 @@ def audited(what: str, who: str | None = None, where: str | None = None) -> Iter
         _line.reset(token)
         words = {
             "who": who or LOCAL, "from": where, "what": what, "about": " ".join(line.about),
-            "outcome": line.outcome,
+            "outcome": english(line.outcome),
         }  # fmt: skip
         text = " ".join(f"{name}={_quoted(value)}" for name, value in words.items() if value)
         log.info("audit %s", text)

@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from app import doctoring, shelving
+from app import doctoring, preflighting, queueing, shelving, watching
 from app.entry import drop_output
+from app.library import presets_app
 from ringside.errors import RingsideError
 
 # The class of every complaint about arguments; newer Typers carry a click of their own.
@@ -28,7 +29,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-presets_app = typer.Typer(help="The preset library.", no_args_is_help=True, rich_markup_mode=None)
 data_app = typer.Typer(help="Image data.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(presets_app, name="presets")
 app.add_typer(data_app, name="data")
@@ -45,6 +45,15 @@ DataOption = typer.Option(
     "hf:owner/name of the Hub."
 )
 RunId = Annotated[str, typer.Argument(help="A run's id, its two words, or `last`.")]
+Gpus = Annotated[
+    str | None, typer.Option(help="GPUs by the number of nvidia-smi, as in 2,3 [the first].")
+]
+Queue = Annotated[
+    bool, typer.Option("--queue", help="Wait until no other run uses the same devices.")
+]
+Beside = Annotated[
+    bool, typer.Option("--beside", help="Start on GPUs that another run uses, or waits for.")
+]
 ModelId = Annotated[str, typer.Argument(help="A run, or the path of an exported folder.")]
 Checkpoint = Annotated[Literal["best", "last"], typer.Option(help="Which one of a run.")]
 
@@ -77,6 +86,15 @@ def run(  # noqa: PLR0913
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE changes a preset's setting.")
     ] = None,
+    gpus: Gpus = None,
+    queue: Queue = False,
+    beside: Beside = False,
+    time_limit: Annotated[
+        str | None, typer.Option(help="Stop it after so long, as in 90s, 30m, 2h30m.")
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try once more when it is killed or loses a connection.")
+    ] = False,
     keep_global_batch: Annotated[
         bool, typer.Option("--keep-global-batch", help="Accumulation must not grow the batch.")
     ] = False,
@@ -90,6 +108,7 @@ def run(  # noqa: PLR0913
 ) -> None:
     """Start a run and return; it goes on when this terminal closes."""
     from app.commands import running
+    from ringside.durations import parse_duration
     from ringside.overrides import parse_overrides
     from ringside.request import RunRequest
 
@@ -97,6 +116,8 @@ def run(  # noqa: PLR0913
         preset=preset, data=data, model=model, epochs=epochs, batch=batch, processes=processes,
         image_size=image_size, separator=separator, seed=seed, weights=weights, profile=profile,
         overrides=parse_overrides(set_ or []), keep_global_batch=keep_global_batch,
+        gpus=running.parse_gpus(gpus), queue=queue, beside=beside, retries=int(retry),
+        time_limit_s=parse_duration(time_limit) if time_limit else None,
     )  # fmt: skip
     if dry_run:
         running.show_plan(request)
@@ -109,12 +130,19 @@ def resume(
     run_id: RunId = "last",
     epochs: Annotated[int | None, typer.Option(help="Epochs in all, if more than before.")] = None,
     processes: Annotated[int | None, typer.Option(help="Another number of processes.")] = None,
+    gpus: Gpus = None,
+    queue: Queue = False,
+    beside: Beside = False,
     follow: Annotated[bool, typer.Option("--follow", help="Stay and print what happens.")] = False,
 ) -> None:
     """Continue a run from its last checkpoint, as a new run."""
     from app.commands import running
 
-    raise typer.Exit(running.resume(run_id, epochs=epochs, processes=processes, follow=follow))
+    changes = running.Changes(
+        epochs=epochs, processes=processes, gpus=running.parse_gpus(gpus), queue=queue,
+        beside=beside,
+    )  # fmt: skip
+    raise typer.Exit(running.resume(run_id, changes, follow=follow))
 
 
 @app.command()
@@ -245,19 +273,40 @@ def nccl(
 
 
 doctoring.register(app)
+preflighting.register(app)
 shelving.register(app)
+queueing.register(app)
+watching.register(app)
 
 
 @app.command()
 def ui(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; beyond this machine there is a login.")
+    ] = "127.0.0.1",
     port: Annotated[int | None, typer.Option(help="Port [7860 or the next free one].")] = None,
+    viewers: Annotated[
+        bool, typer.Option("--viewers", help="Also a user `viewer`, who may only look.")
+    ] = False,
+    view_password_file: Annotated[
+        Path | None, typer.Option(help="The viewer's password; RINGSIDE_VIEW_PASSWORD does too.")
+    ] = None,
+    root_path: Annotated[
+        str, typer.Option(help="Path below which a proxy has the page, as in /ringside.")
+    ] = "",
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Name under which a proxy has it; may be repeated.")
+    ] = None,
     open_browser: Annotated[bool, typer.Option("--open", help="Open a browser.")] = False,
 ) -> None:
     """Open the page."""
     from app.commands import serving
 
-    serving.ui(host=host, port=port, open_browser=open_browser)
+    request = serving.Request(
+        host=host, port=port, root_path=root_path, allow_hosts=allow_host or (), viewers=viewers,
+        view_password_file=view_password_file, open_browser=open_browser,
+    )  # fmt: skip
+    serving.ui(request)
 
 
 @app.command()
@@ -270,68 +319,6 @@ def demo(
     from app.commands import demo as story
 
     raise typer.Exit(story.main(epochs=epochs, port=port, once=once))
-
-
-@presets_app.command("list")
-def presets_list(as_json: Json = False) -> None:
-    """All presets with their origin."""
-    from app.commands import library
-
-    library.list_presets(as_json=as_json)
-
-
-@presets_app.command("show")
-def presets_show(name: str, as_json: Json = False) -> None:
-    """One preset: why, when, limits, settings."""
-    from app.commands import library
-
-    library.show(name, as_json=as_json)
-
-
-@presets_app.command("render")
-def presets_render(
-    name: Annotated[str | None, typer.Argument(help="Print one; without a name write all.")] = None,
-    processes: Annotated[
-        int | None, typer.Option(help="Process count in the printed file.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only say whether files are current.")
-    ] = False,
-) -> None:
-    """The Accelerate file of a preset, as `accelerate launch --config_file` takes it."""
-    from app.commands import library
-
-    library.render(name, processes=processes, check=check)
-
-
-@presets_app.command("check")
-def presets_check(files: list[Path]) -> None:
-    """Check preset files; each fault is named with its line."""
-    from app.commands import library
-
-    library.check(files)
-
-
-@presets_app.command("import")
-def presets_import(
-    file: Path,
-    name: Annotated[str | None, typer.Option(help="Another name than the file's.")] = None,
-) -> None:
-    """Copy a colleague's preset file into your library; nothing is overwritten."""
-    from app.commands import library
-
-    library.import_(file, name)
-
-
-@presets_app.command("export")
-def presets_export(
-    name: str,
-    target: Annotated[Path, typer.Argument(help="Folder or file [here].")] = Path(),
-) -> None:
-    """Copy a preset's file to a folder or file; nothing is overwritten."""
-    from app.commands import library
-
-    library.export(name, target)
 
 
 @data_app.command("make")

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
+
+from ringside.words import DEFAULT, language_of, speak
 
 DEFAULT_LIMIT = 50
 
 
 def main() -> None:
     """Answer `ringside list [--json] [--limit N]` at once, or hand over to the whole command."""
+    choose_language(sys.argv[1:], os.environ)
     options = quick_list(sys.argv[1:])
     if options is None:
         from app.cli import main as whole
@@ -28,6 +32,14 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()
+
+
+def choose_language(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    """People are told in their language; programs, which ask with --json, always in English."""
+    language, complaint = language_of(environment)
+    if complaint:
+        print(complaint, file=sys.stderr)
+    speak(DEFAULT if "--json" in words else language)
 
 
 def drop_output() -> None:

@@ -10,7 +10,7 @@ from importlib import metadata
 import msgspec
 
 from ringside.cores import num_cores
-from ringside.errors import RingsideError
+from ringside.errors import RingsideError, SpecError
 from ringside.spec import Device
 
 PACKAGES = ("torch", "torchvision", "accelerate", "timm", "gradio")
@@ -67,6 +67,25 @@ def read_hardware() -> Hardware:
         versions=_versions(),
         visible_devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
     )
+
+
+def choose_gpus(ids: tuple[int, ...] | None, hardware: Hardware) -> tuple[Gpu, ...]:
+    """The GPUs of these physical indices in the same order, all for None; SpecError for others."""
+    if ids is None:
+        return hardware.gpus
+    known = {gpu.index: gpu for gpu in hardware.gpus}
+    if not known:
+        raise SpecError("GPUs were chosen, but this machine has none; leave them out.")
+    wrong = next((i for i in ids if i not in known), None)
+    if wrong is not None or not ids:
+        mask = hardware.visible_devices
+        seen = "" if mask is None else f" (CUDA_VISIBLE_DEVICES is {mask})"
+        what = "No GPU was chosen" if wrong is None else f"There is no GPU {wrong} here"
+        raise SpecError(f"{what}{seen}; choose from {', '.join(map(str, known))}.")
+    twice = next((i for i in ids if ids.count(i) > 1), None)
+    if twice is not None:
+        raise SpecError(f"GPU {twice} was chosen twice; name each GPU once.")
+    return tuple(known[i] for i in ids)
 
 
 def refuse_windows() -> None:

@@ -7,7 +7,7 @@ from the preset and never edited.
 
 from __future__ import annotations
 
-import os
+import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,8 @@ from msgspec import Meta
 
 from ringside import yaml_text
 from ringside.errors import PresetError, nearest
-from ringside.rundir import iter_files, write_atomic
+from ringside.libraries import BUILT_IN, TEAM, YOURS, Source, built_in_folder, sources, user_folder
+from ringside.rundir import iter_files
 from ringside.spec import (
     FORMAT,
     STRATEGY_OF_TYPE,
@@ -27,12 +28,17 @@ from ringside.spec import (
     TrainingSettings,
 )
 
+__all__ = [
+    "BUILT_IN", "NAME_PATTERN", "TEAM", "YOURS", "About", "Library", "Preset", "PresetFile",
+    "accelerate_config", "accelerate_text", "beyond_accelerate", "built_in_folder", "json_schema",
+    "load_preset", "parse_preset", "render", "user_folder",
+]  # fmt: skip
+
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 # A preset may come from a stranger, so nothing that names a library to load or a file to write.
 ENVIRONMENT_PATTERN = re.compile(
     r"(?!.*(PLUGIN|FILE|CONF|PIPE|PATH|DIR$))(NCCL|TORCH_NCCL|GLOO)_[A-Z0-9_]+|OMP_NUM_THREADS"
 )
-BUILT_IN, YOURS, TEAM = "built-in", "yours", "team"
 RENDERED_PROCESSES = 2
 
 _Text = Annotated[str, Meta(max_length=2000)]
@@ -76,38 +82,23 @@ class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
-    """A preset file with its name and origin; `given` holds the dotted keys written in it."""
+    """A preset file with its name and origin; `given` holds the dotted keys written in it.
+
+    `checksum` is the SHA-256 of the file's bytes, in hexadecimal; `source` the library's place.
+    """
 
     name: str
     origin: str
     path: str
     file: PresetFile
     given: frozenset[str]
+    checksum: str = ""
+    source: str = ""
 
     @property
     def about(self) -> About:
         """Title, why, when, limits, author, devices."""
         return self.file.about
-
-
-def built_in_folder() -> Path:
-    """`accelerate_configs`, beside this package in a clone, an editable install and a wheel."""
-    return Path(__file__).resolve().parent.parent / "accelerate_configs"
-
-
-def user_folder() -> Path:
-    """Where `presets import` puts files: one folder per user."""
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("ringside")) / "presets"
-
-
-def libraries() -> Iterator[tuple[str, Path]]:
-    """(origin, folder) in order: built-in, your own, the team's (`$RINGSIDE_LIBRARY`)."""
-    yield BUILT_IN, built_in_folder() / "presets"
-    yield YOURS, user_folder()
-    if team := os.environ.get("RINGSIDE_LIBRARY"):
-        yield TEAM, Path(team).expanduser()
 
 
 def parse_preset(data: bytes | str, *, name: str, origin: str, path: str = "") -> Preset:
@@ -124,7 +115,11 @@ def parse_preset(data: bytes | str, *, name: str, origin: str, path: str = "") -
         )
     file = document.convert(PresetFile)
     given = frozenset(_dotted(document.value))
-    return Preset(name=name, origin=origin, path=path, file=file, given=given)
+    raw = data.encode() if isinstance(data, str) else data
+    return Preset(
+        name=name, origin=origin, path=path, file=file, given=given,
+        checksum=hashlib.sha256(raw).hexdigest(),
+    )  # fmt: skip
 
 
 def load_preset(path: Path, *, origin: str = "file", name: str | None = None) -> Preset:
@@ -141,22 +136,32 @@ def load_preset(path: Path, *, origin: str = "file", name: str | None = None) ->
 class Library:
     """All presets this user can choose: library by library, `single` before DDP before FSDP.
 
-    A name taken by an earlier library gets its origin in front.
+    A name taken by an earlier library gets its origin in front; `shadowed` tells, for each such
+    name, which preset has the plain one.
     """
 
     def __init__(self) -> None:
         self.presets: dict[str, Preset] = {}
         self.faults: list[PresetError] = []
-        for origin, folder in libraries():
-            for preset in sorted(self._read(origin, folder), key=_place):
-                taken = preset.name in self.presets
-                name = f"{origin}:{preset.name}" if taken else preset.name
+        self.sources = tuple(sources())
+        self.shadowed: dict[str, str] = {}
+        for source in self.sources:
+            if source.fault is not None:
+                self.faults.append(PresetError(source.fault))
+            for preset in sorted(self._read(source), key=_place):
+                plain, name = preset.name, preset.name
+                if plain in self.presets:
+                    name = f"{source.prefix}:{plain}"
+                    self.shadowed[name] = plain
                 self.presets[name] = msgspec.structs.replace(preset, name=name)
 
-    def _read(self, origin: str, folder: Path) -> Iterator[Preset]:
-        for path in iter_files(folder, "*.yaml"):
+    def _read(self, source: Source) -> Iterator[Preset]:
+        if source.folder is None:
+            return
+        for path in iter_files(source.folder, "*.yaml"):
             try:
-                yield load_preset(path, origin=origin)
+                preset = load_preset(path, origin=source.origin)
+                yield msgspec.structs.replace(preset, source=source.place)
             except PresetError as fault:
                 self.faults.append(fault)
 
@@ -176,34 +181,6 @@ def _place(preset: Preset) -> tuple[int, bool, str]:
     file = preset.file
     order = list(STRATEGY_OF_TYPE).index(file.accelerate.distributed_type)
     return order, file.training.parallelism != "no", preset.name
-
-
-def import_preset(path: Path, *, name: str | None = None) -> Preset:
-    """Check a preset file and copy it into your own library; never overwrites."""
-    preset = load_preset(path, name=name)
-    target = user_folder() / f"{preset.name}.yaml"
-    if preset.name in Library().presets or target.exists():
-        raise PresetError(
-            f"A preset {preset.name!r} exists already; import it under another --name."
-        )
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PresetError(f"{target.parent} cannot be made: {error.strerror}.") from None
-    write_atomic(target, path.read_bytes())
-    return msgspec.structs.replace(preset, origin=YOURS, path=str(target))
-
-
-def export_preset(preset: Preset, target: Path) -> Path:
-    """Copy the preset's file, byte for byte, to a file or into a folder; never overwrites."""
-    if target.is_dir():
-        target = target / f"{preset.name.rpartition(':')[2]}.yaml"
-    if target.exists():
-        raise PresetError(f"{target} exists already; choose another name.")
-    if not target.parent.is_dir():
-        raise PresetError(f"The folder {target.parent} does not exist.")
-    write_atomic(target, Path(preset.path).read_bytes())
-    return target
 
 
 def accelerate_config(settings: AccelerateSettings, num_processes: int) -> dict[str, Any]:
@@ -241,6 +218,27 @@ def render(preset: Preset, num_processes: int | None = None) -> str:
         "# Other process counts: accelerate launch --num_processes N.\n"
     )
     return header + yaml_text.dump(accelerate_config(settings, count))
+
+
+def accelerate_text(preset: Preset) -> str:
+    """Accelerate's YAML alone, without a word about where it comes from."""
+    settings = preset.file.accelerate
+    by_default = 1 if settings.strategy == "single" else RENDERED_PROCESSES
+    return yaml_text.dump(accelerate_config(settings, settings.num_processes or by_default))
+
+
+def beyond_accelerate(preset: Preset) -> list[str]:
+    """What the preset says and Accelerate's file cannot hold, as `training.compile = true`."""
+    found = []
+    for part in ("training", "environment"):
+        content = msgspec.to_builtins(getattr(preset.file, part))
+        usual = msgspec.to_builtins(TrainingSettings()) if part == "training" else {}
+        found += [
+            f"{part}.{name} = {msgspec.json.encode(value).decode()}"
+            for name, value in content.items()
+            if value != usual.get(name)
+        ]
+    return found
 
 
 def json_schema() -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Literal
 import msgspec
 
 from ringside import identity
+from ringside.causes import FailureKind
 from ringside.errors import RunDirError
 from ringside.identity import ProcessIdentity
 from ringside.rundir import RunDir, check_format, iter_files
-from ringside.spec import FORMAT
+from ringside.spec import FORMAT, RunSpec
 
 OwnerKind = Literal["supervisor", "terminal"]
 FinalState = Literal["completed", "stopped", "failed", "lost"]
@@ -29,7 +30,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Who answers for a run: its supervisor, or rank 0 of a run started in a terminal.
 
     `started` is in seconds since 1970. `host` keeps a machine that shares the runs folder from
-    taking a run of another one for dead.
+    taking a run of another one for dead. `waiting` until it is its turn in the queue; written anew
+    then, `started` is the end of waiting.
     """
 
     format: int = FORMAT
@@ -38,6 +40,7 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     launcher: ProcessIdentity | None = None
     started: float
     host: str = ""
+    waiting: bool = False
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,10 +60,12 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     `rank` failed first and `cause` says in one word how; `where` says in a sentence where it
     stood. `last_collective` is the last one that a rank came to. `evidence` names files of the run
     directory: tracebacks, stacks, torch's record of collectives. `advice` is what to do next.
+    `kind` is the cause in a word of a closed list, by which `ringside.remedies` says what to try.
     """
 
     rank: int | None = None
     cause: str = "error"
+    kind: FailureKind = "unknown"
     where: str | None = None
     last_collective: str | None = None
     checkpoint: Standing | None = None
@@ -73,6 +78,7 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `return_code` is the launcher's (negative: ended by that signal); `signal` names the signal
     that ended the launcher or the first rank. `failure` is there when the state is failed.
+    `retried_as` is the id of the run that its supervisor started as another try.
     """
 
     format: int = FORMAT
@@ -83,6 +89,7 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     started: float
     finished: float
     failure: Failure | None = None
+    retried_as: str | None = None
 
 
 class RankError(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +113,18 @@ class RankError(msgspec.Struct, frozen=True, kw_only=True):
         return self.cause in CONSEQUENCES
 
 
-def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None = None) -> Owner:
+def is_queued(spec: RunSpec, owner: Owner | None) -> bool:
+    """Whether an unfinished run waits for its devices; from its first moment on, when it may."""
+    return spec.queue if owner is None else owner.waiting
+
+
+def write_owner(
+    run: RunDir,
+    kind: OwnerKind,
+    launcher: ProcessIdentity | None = None,
+    *,
+    waiting: bool = False,
+) -> Owner:
     """Declare the calling process the owner of the run; RunDirError when it cannot be written.
 
     A terminal run finds its launcher itself, among the ancestors of the caller.
@@ -118,6 +136,7 @@ def write_owner(run: RunDir, kind: OwnerKind, launcher: ProcessIdentity | None =
         launcher=above[0] if above else launcher,
         started=time.time(),
         host=platform.node(),
+        waiting=waiting,
     )
     run.write(run.owner, owner)
     return owner
@@ -161,6 +180,7 @@ def write_exit(
     signal: str | None = None,
     finished: float | None = None,
     failure: Failure | None = None,
+    retried_as: str | None = None,
 ) -> ExitRecord:
     """Close the books of a run; it began when its owner took it, and ends now unless told.
 
@@ -176,6 +196,7 @@ def write_exit(
         started=owner.started if owner else finished,
         finished=finished,
         failure=failure,
+        retried_as=retried_as,
     )
     _write_patiently(run, record)
     return record

@@ -12,14 +12,16 @@ from ringside.checkpoints import find_resumable, read_about
 from ringside.combinations import refuse_given_idle
 from ringside.data import parse_data
 from ringside.data.enough import refuse_too_few
+from ringside.durations import check_time_limit
 from ringside.errors import SpecError
-from ringside.hardware import Gpu, Hardware
+from ringside.hardware import Gpu, Hardware, choose_gpus
 from ringside.models import check_model, refuse_unable
 from ringside.overrides import locate, with_overrides
 from ringside.presets import Library, Preset, PresetFile
 from ringside.rundir import RunDir, runs_root
 from ringside.spec import (
     MAX_PROFILE_STEPS,
+    MAX_RETRIES,
     AccelerateSettings,
     Device,
     RunSpec,
@@ -44,6 +46,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `batch` counts images per step over all devices. An accumulation preset multiplies it by its
     number of micro-steps, unless `keep_global_batch` pins it. `weights` names a file, a checkpoint
     folder or a run. `profile` counts the steps that are recorded after the last epoch.
+    `gpus` chooses GPUs by physical index, in this order. `queue` lets the run wait while its
+    devices are in use; `beside` starts it on GPUs that another run uses. Without either, that is
+    refused when it starts. `time_limit_s` counts from the launch; `retries` is 0 or 1.
     """
 
     preset: str
@@ -58,6 +63,11 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seed: int | None = None
     weights: str | None = None
     profile: int | None = None
+    gpus: tuple[int, ...] | None = None
+    queue: bool = False
+    beside: bool = False
+    time_limit_s: int | None = None
+    retries: int = 0
     overrides: dict[str, str] = {}
     request_id: str | None = None
 
@@ -68,10 +78,12 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     file = with_overrides(preset, request.overrides)
     changed = frozenset(".".join(locate(key)) for key in request.overrides)
     _refuse_idle(preset, file, changed)
+    _refuse_both(request.queue, request.beside)
     check_trackers(file.training.trackers)
     device = _device(preset, file, hardware)
     threads = _threads(file, device, hardware)
-    devices, processes_from = _devices(request, file, hardware, threads)
+    chosen = choose_gpus(request.gpus, hardware)
+    devices, processes_from = _devices(_for_gpus(request, file), file, hardware, threads)
     processes = 1 if file.training.parallelism == "data_parallel" else devices
     batch, batch_from = _global_batch(request, file.training, device, devices)
     data = parse_data(request.data, image_size=request.image_size, separator=request.separator)
@@ -79,9 +91,11 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     sources = _sources(preset, request, changed)
     sources |= {"num_processes": processes_from, "global_batch": batch_from}
     sources["accelerate.num_processes"] = processes_from
+    if request.gpus is not None:
+        sources["gpu_ids"] = "flag"
     if data.separator:
         sources["data.separator"] = "flag"
-    _refuse_emulated_bf16(file.accelerate.mixed_precision, hardware.gpus[:devices])
+    _refuse_emulated_bf16(file.accelerate.mixed_precision, chosen[:devices])
     spec = RunSpec(
         preset=preset.name,
         accelerate=msgspec.structs.replace(file.accelerate, num_processes=processes),
@@ -94,11 +108,15 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         keeps_global_batch=request.keep_global_batch,
         num_processes=processes,
         device=device,
-        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:devices]),
+        gpu_ids=tuple(gpu.index for gpu in chosen[:devices]),
         threads_per_device=threads,
         seed=_seed(request),
         weights=_weights(request.weights, model),
         profile_steps=profile_steps(request.profile),
+        queue=request.queue,
+        beside=request.beside,
+        time_limit_s=check_time_limit(request.time_limit_s),
+        retries=_retries(request.retries),
         sources=sources,
         request_id=request.request_id,
     )
@@ -108,12 +126,20 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
 
 
 def continue_run(
-    run: RunDir, hardware: Hardware, *, epochs: int | None = None, processes: int | None = None
+    run: RunDir,
+    hardware: Hardware,
+    *,
+    epochs: int | None = None,
+    processes: int | None = None,
+    gpus: tuple[int, ...] | None = None,
+    queue: bool = False,
+    beside: bool = False,
 ) -> RunSpec:
     """The spec of a run that goes on from the last checkpoint of `run`.
 
-    More epochs, or another number of processes at the same global batch, may be asked for. Nothing
-    is left to do only when the last epoch has its scores too.
+    More epochs, other GPUs, or another number of processes at the same global batch may be asked
+    for; whether it waits for them is asked anew. Nothing is left to do only when the last epoch has
+    its scores too.
     """
     spec = run.read(run.spec, RunSpec)
     if spec is None:
@@ -127,20 +153,57 @@ def continue_run(
     if begins > total:
         raise SpecError(_nothing_left(run.name, begins - 1, spec.epochs))
     count = spec.num_devices
-    if processes is not None and processes != count:
-        request = RunRequest(preset=spec.preset, processes=processes)
+    if gpus is not None or processes not in (None, count):
+        request = RunRequest(preset=spec.preset, processes=processes, gpus=gpus)
+        request = _for_gpus(request, spec)
         count, _ = _devices(request, spec, hardware, spec.threads_per_device)
-    _refuse_emulated_bf16(spec.accelerate.mixed_precision, hardware.gpus[:count])
+    same = gpus is None and {gpu.index for gpu in hardware.gpus} >= set(spec.gpu_ids)
+    kept = spec.gpu_ids if same and count == len(spec.gpu_ids) else gpus
+    chosen = choose_gpus(kept or None, hardware)[:count]
+    _refuse_emulated_bf16(spec.accelerate.mixed_precision, chosen)
+    _refuse_both(queue, beside)
     one = spec.strategy == "data_parallel"
     return msgspec.structs.replace(
         spec,
         epochs=total,
         num_processes=1 if one else count,
         accelerate=msgspec.structs.replace(spec.accelerate, num_processes=1 if one else count),
-        gpu_ids=tuple(gpu.index for gpu in hardware.gpus[:count]),
+        gpu_ids=tuple(gpu.index for gpu in chosen),
         resume_from=str(folder),
         request_id=None,
+        queue=queue,
+        beside=beside,
+        retry_of=None,
     )
+
+
+def _for_gpus(request: RunRequest, settings: PresetFile | RunSpec) -> RunRequest:
+    """The request with as many devices as GPUs were chosen; SpecError where that cannot be."""
+    if request.gpus is None:
+        return request
+    count = len(request.gpus)
+    if request.processes not in (None, count):
+        raise SpecError(
+            f"{request.processes} processes were asked for and {count} GPUs chosen; leave the "
+            "number of processes out, or choose as many GPUs."
+        )
+    one = settings.accelerate.strategy == "single"
+    if one and settings.training.parallelism != "data_parallel" and count > 1:
+        raise SpecError(f"This preset trains on one GPU, and {count} were chosen; choose one.")
+    return msgspec.structs.replace(request, processes=count)
+
+
+def _retries(asked: int) -> int:
+    if not 0 <= asked <= MAX_RETRIES:
+        raise SpecError(f"A run is tried again at most {MAX_RETRIES} time, not {asked}.")
+    return asked
+
+
+def _refuse_both(queue: bool, beside: bool) -> None:
+    if queue and beside:
+        raise SpecError(
+            "A run either waits in the queue or starts beside others; choose one of the two."
+        )
 
 
 def _nothing_left(name: str, done: int, planned: int) -> str:
@@ -227,7 +290,7 @@ def _devices(
     """
     if settings.training.parallelism != "data_parallel":
         return _processes(request, settings.accelerate, hardware, threads)
-    asked = request.processes if request.processes != 1 else None
+    asked = request.processes if request.gpus or request.processes != 1 else None
     count = asked or max(1, len(hardware.gpus))
     request = msgspec.structs.replace(request, processes=count)
     count, source = _processes(request, settings.accelerate, hardware, threads)
@@ -252,9 +315,13 @@ def _processes(
             has = f"{hardware.num_cores} CPU cores for {threads} threads a process"
         raise SpecError(
             f"{count} processes were asked for, but this machine has {has}; choose at most "
-            f"{available}."
+            f"{available}.{_adapting(request.preset) if source == 'preset' else ''}"
         )
     return count, source
+
+
+def _adapting(preset: str) -> str:
+    return f" `ringside presets adapt {preset}` says how to keep its global batch."
 
 
 def _global_batch(
@@ -297,7 +364,10 @@ def _sources(preset: Preset, request: RunRequest, changed: frozenset[str]) -> di
             table[key] = "flag" if key in changed else "preset" if given else "default"
     defaults = RunRequest(preset=preset.name)
     spelled = {"image_size": "data.image_size", "profile": "profile_steps"}
-    for name in ("data", "model", "epochs", "seed", "image_size", "weights", "profile"):
+    for name in (
+        "data", "model", "epochs", "seed", "image_size", "weights", "profile", "queue", "beside",
+        "time_limit_s", "retries",
+    ):  # fmt: skip
         key = spelled.get(name, name)
         table[key] = "default" if getattr(request, name) == getattr(defaults, name) else "flag"
     table |= dict.fromkeys(("device", "gpu_ids", "threads_per_device"), "machine")

@@ -15,12 +15,26 @@ import msgspec
 
 from ringside import events as ev
 from ringside.errors import RunDirError
-from ringside.records import ExitRecord, Owner, RankError, first_failure, is_gone, rank_errors
+from ringside.hang import Hang
+from ringside.records import (
+    ExitRecord,
+    Owner,
+    RankError,
+    first_failure,
+    is_gone,
+    is_queued,
+    rank_errors,
+)
+from ringside.requested import Asked, read_requests
 from ringside.rundir import AnyFormat, RunDir, check_format, list_run_dirs, read_new_lines
 from ringside.spec import FORMAT, Observed, RunSpec
 
-State = Literal["launching", "running", "stopping", "completed", "stopped", "failed", "lost"]
+State = Literal[
+    "queued", "launching", "running", "stopping", "completed", "stopped", "failed", "lost"
+]
 FINAL_STATES = frozenset({"completed", "stopped", "failed", "lost"})
+IDLE_STATES = FINAL_STATES | {"queued"}
+"""Of a run that uses no device."""
 
 
 class EpochRow(msgspec.Struct, kw_only=True):
@@ -87,6 +101,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     owner: Owner | None = None
     total_time_s: float | None = None
     last_event_t: float | None = None
+    hang: Hang | None = None
+    asked: tuple[Asked, ...] = ()
 
     @property
     def final(self) -> bool:
@@ -163,7 +179,10 @@ class RunReader:
 
     def _mark(self) -> tuple[object, ...]:
         record = self.record
-        return self._offset, record.state, record.spec, record.owner, record.failure, record.exit
+        return (
+            self._offset, record.state, record.spec, record.owner, record.failure, record.exit,
+            record.hang, record.asked,
+        )  # fmt: skip
 
     def _read_spec(self) -> None:
         written = self.run.read(self.run.spec, AnyFormat)
@@ -181,8 +200,8 @@ class RunReader:
 
     def _read_identity(self) -> None:
         record = self.record
-        if record.owner is None:
-            record.owner = self.run.read(self.run.owner, Owner)
+        if record.owner is None or record.owner.waiting:
+            record.owner = self.run.read(self.run.owner, Owner) or record.owner
         if record.exit is None:
             record.exit = self.run.read(self.run.exit, ExitRecord)
             if record.exit is not None:
@@ -190,6 +209,8 @@ class RunReader:
                 self._read_events()
                 record.finished_t = record.exit.finished
         record.failure = first_failure(rank_errors(self.run), record.exit) or record.failure
+        record.hang = self.run.read(self.run.hang, Hang)
+        record.asked = read_requests(self.run)
 
     def _state(self) -> State:
         record = self.record
@@ -199,6 +220,8 @@ class RunReader:
             return "failed" if record.failure else "lost"
         if self.run.requested("stop"):
             return "stopping"
+        if record.spec is not None and is_queued(record.spec, record.owner):
+            return "queued"
         return "running" if record.started is not None else "launching"
 
 
@@ -292,6 +315,8 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None
     model: str | None = None
     num_processes: int | None = None
+    retry_of: str | None = None
+    retried_as: str | None = None
 
 
 def list_runs(root: Path) -> list[RunSummary]:
@@ -314,6 +339,8 @@ def summarise(run: RunDir) -> RunSummary | None:
         started=owner.started if owner else None,
         model=spec.model,
         num_processes=spec.num_processes,
+        retry_of=spec.retry_of,
+        retried_as=ended.retried_as if ended else None,
     )
 
 
@@ -326,7 +353,7 @@ def running_beside(root: Path, spec: RunSpec, num_cores: int) -> list[str]:
         (run.name, other)
         for run in list_run_dirs(root)
         if not run.exit.exists() and (other := run.read(run.spec, RunSpec)) is not None
-        and fold_run(run).state not in FINAL_STATES and other.device == spec.device
+        and fold_run(run).state not in IDLE_STATES and other.device == spec.device
     ]  # fmt: skip
     if spec.device == "cuda":
         return [name for name, other in live if set(other.gpu_ids) & set(spec.gpu_ids)]

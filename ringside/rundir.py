@@ -75,6 +75,7 @@ class RunDir:
     plan = property(lambda self: self.path / "plan.json")
     hardware = property(lambda self: self.path / "hardware.json")
     estimate = property(lambda self: self.path / "estimate.json")
+    preflight = property(lambda self: self.path / "preflight.json")
     events = property(lambda self: self.path / "events.jsonl")
     owner = property(lambda self: self.path / "owner.json")
     exit = property(lambda self: self.path / "exit.json")
@@ -89,6 +90,8 @@ class RunDir:
     nccl = property(lambda self: self.path / "nccl")
     trace = property(lambda self: self.path / "trace")
     requests = property(lambda self: self.path / "requests")
+    hang = property(lambda self: self.path / "hang.json")
+    gpus = property(lambda self: self.path / "gpus.jsonl")
     notes = property(lambda self: self.path / "notes.json")
     checkpoints = property(lambda self: self.path / "checkpoints")
 

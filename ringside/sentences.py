@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from ringside.spec import RunSpec, batch_parts
-from ringside.words import DEFAULT, say
+from ringside.words import say
 
 
-def plan_sentence(spec: RunSpec, language: str = DEFAULT) -> str:
+def plan_sentence(spec: RunSpec, language: str | None = None) -> str:
     """One sentence: processes, devices, strategy, precision, and how the global batch is made."""
     n = spec.num_processes
-    extras = ", compiled" if spec.training.compile else ""
-    if spec.training.comm_hook != "no":
-        extras += f", {spec.training.comm_hook} gradients"
+    precision = say(f"precision.{spec.accelerate.mixed_precision}", language)
+    if spec.training.compile:
+        precision = say("plan.compiled", language, precision=precision)
+    if (hook := spec.training.comm_hook) != "no":
+        precision = say("plan.hook", language, precision=precision, hook=hook)
     return say(
         "plan.sentence",
         language,
         processes=say("plan.one_process" if n == 1 else "plan.processes", language, n=n),
         devices=_devices(spec, language),
         strategy=say(f"strategy.{spec.strategy}", language),
-        precision=say(f"precision.{spec.accelerate.mixed_precision}", language) + extras,
+        precision=precision,
         global_batch=spec.global_batch,
         micro_batch=spec.micro_batch,
         parts=batch_parts(spec.training, spec.num_devices)[0],
@@ -26,7 +28,7 @@ def plan_sentence(spec: RunSpec, language: str = DEFAULT) -> str:
     )
 
 
-def plan_notes(spec: RunSpec, language: str = DEFAULT) -> list[str]:
+def plan_notes(spec: RunSpec, language: str | None = None) -> list[str]:
     """What else a person should know before Start: the learning rate and a batch that changed."""
     settings = spec.training
     notes = [
@@ -53,15 +55,17 @@ def plan_notes(spec: RunSpec, language: str = DEFAULT) -> list[str]:
     return notes
 
 
-def beside_note(names: list[str], language: str = DEFAULT) -> str:
+def beside_note(names: list[str], language: str | None = None) -> str:
     """Why a measurement beside other runs is not a fair one."""
     return say("plan.beside", language, names=", ".join(names))
 
 
-def _devices(spec: RunSpec, language: str) -> str:
+def _devices(spec: RunSpec, language: str | None) -> str:
     if spec.device == "cuda":
         ids = [str(index) for index in spec.gpu_ids]
-        text = " and ".join([", ".join(ids[:-1]), ids[-1]]) if len(ids) > 1 else "".join(ids)
+        text = "".join(ids[:1])
+        if len(ids) > 1:
+            text = say("plan.and", language, names=", ".join(ids[:-1]), last=ids[-1])
         return say("plan.gpus", language, ids=text)
     key = "plan.cpu_one" if spec.threads_per_device == 1 else "plan.cpu_many"
     each = "" if spec.num_processes == 1 else "_each"

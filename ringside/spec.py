@@ -27,6 +27,7 @@ NonNegative = Annotated[float, Meta(ge=0)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 
 MAX_PROFILE_STEPS = 50
+MAX_RETRIES = 1
 DEFAULT_PROFILE_STEPS = 5
 ProfileSteps = Annotated[int, Meta(ge=0, le=MAX_PROFILE_STEPS)]
 
@@ -166,6 +167,13 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"{self.source}:{self.profile}" if self.profile else self.source
 
 
+def peak_learning_rate(training: TrainingSettings, global_batch: int) -> float:
+    """The learning rate for this many images per optimizer step, by the rule of the settings."""
+    ratio = global_batch / training.base_batch
+    factor = {"linear": ratio, "sqrt": math.sqrt(ratio), "none": 1.0}
+    return training.learning_rate * factor[training.learning_rate_rule]
+
+
 def batch_parts(training: TrainingSettings, num_devices: int) -> tuple[int, str]:
     """What the images of a micro-step are divided over: how many, and the word for one of them."""
     if training.parallelism == "pipeline":
@@ -203,6 +211,10 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     a file or a checkpoint folder whose weights training begins with. `profile_steps` are recorded
     with torch.profiler after the last epoch; they train nothing.
     `sources` tells for every resolved value where it came from (preset, flag, default, machine).
+    `queue` lets it wait until its devices are free, `beside` lets it share GPUs with another run.
+    `time_limit_s` counts from the launch.
+    `retries` is how often a failure that another try can mend starts it anew; `retry_of` names the
+    run that this one is such a try of.
     """
 
     format: int = FORMAT
@@ -225,6 +237,11 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     resume_from: str | None = None
     weights: str | None = None
     profile_steps: ProfileSteps = 0
+    queue: bool = False
+    beside: bool = False
+    time_limit_s: PositiveInt | None = None
+    retries: Annotated[int, Meta(ge=0, le=MAX_RETRIES)] = 0
+    retry_of: str | None = None
 
     def __post_init__(self) -> None:
         refuse_contradictions(self)
@@ -280,9 +297,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def learning_rate(self) -> float:
         """The peak learning rate after the rule has been applied to the global batch."""
-        ratio = self.global_batch / self.training.base_batch
-        factor = {"linear": ratio, "sqrt": math.sqrt(ratio), "none": 1.0}
-        return self.training.learning_rate * factor[self.training.learning_rate_rule]
+        return peak_learning_rate(self.training, self.global_batch)
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,8 +19,9 @@ from ringside.errors import PresetError, nearest
 
 T = TypeVar("T")
 
-MAX_BYTES = 256 * 1024
+MAX_BYTES = 2**20
 MAX_DEPTH = 12
+MAX_NODES = 20_000
 MAX_INT = 2**63 - 1
 
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -36,12 +37,22 @@ Path_ = tuple[str | int, ...]
 
 
 class Document:
-    """A parsed file: `value` as plain Python objects, and the line of every key and item."""
+    """A parsed file: `value` as plain Python objects, and the line of every key and item.
 
-    def __init__(self, value: Any, lines: dict[Path_, int], origin: str) -> None:
+    `quoted` tells which scalars stand in quotes: a bare `no` is false for readers of YAML 1.1.
+    """
+
+    def __init__(
+        self,
+        value: Any,
+        lines: dict[Path_, int],
+        origin: str,
+        quoted: frozenset[Path_] = frozenset(),
+    ) -> None:
         self.value = value
         self.lines = lines
         self.origin = origin
+        self.quoted = quoted
 
     def convert(self, kind: type[T]) -> T:
         """Convert to a msgspec type; raises PresetError with file, line, key and the mend."""
@@ -70,7 +81,7 @@ class Document:
 
 
 def read_bytes(path: Path) -> bytes:
-    """At most 256 KiB (and one byte more, so that the parser can refuse the rest)."""
+    """At most 1 MiB (and one byte more, so that the parser can refuse the rest)."""
     try:
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
@@ -93,7 +104,8 @@ def load_text(data: bytes | str, *, origin: str) -> Document:
     if root is None:
         raise PresetError(f"{origin}: the file is empty.")
     lines: dict[Path_, int] = {}
-    return Document(_build(root, (), lines, origin), lines, origin)
+    value = _build(root, (), lines, origin)
+    return Document(value, lines, origin, frozenset(_quoted(root, ())))
 
 
 def dump(value: Any) -> str:
@@ -121,7 +133,7 @@ def dump(value: Any) -> str:
 
 def _decode(data: bytes | str, origin: str) -> str:
     if len(data) > MAX_BYTES:
-        raise PresetError(f"{origin}: larger than {MAX_BYTES // 1024} KiB; no preset needs that.")
+        raise PresetError(f"{origin}: larger than {MAX_BYTES // 2**20} MiB; no preset needs that.")
     if isinstance(data, str):
         return data.removeprefix("\ufeff")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -150,6 +162,7 @@ def _strict_loader(origin: str) -> Any:
 
     class Strict(yaml.SafeLoader):
         depth = 0
+        num_nodes = 0
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -162,6 +175,9 @@ def _strict_loader(origin: str) -> Any:
                 raise PresetError(f"{origin}, line {line}: the tag {event.tag!r} is not allowed.")
             if self.depth > MAX_DEPTH:
                 raise PresetError(f"{origin}, line {line}: nested deeper than {MAX_DEPTH} levels.")
+            self.num_nodes += 1
+            if self.num_nodes > MAX_NODES:
+                raise PresetError(f"{origin}, line {line}: more than {MAX_NODES} values.")
             self.depth += 1
             node = super().compose_node(parent, index)
             self.depth -= 1
@@ -200,6 +216,21 @@ def _build_mapping(node: Any, path: Path_, lines: dict[Path_, int], origin: str)
         lines[(*path, key)] = line
         mapping[key] = _build(value_node, (*path, key), lines, origin)
     return mapping
+
+
+def _quoted(node: Any, path: Path_) -> Iterator[Path_]:
+    """Where scalars stand in quotes or in a block."""
+    import yaml
+
+    if isinstance(node, yaml.ScalarNode):
+        if node.style:
+            yield path
+    elif isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(node.value):
+            yield from _quoted(item, (*path, index))
+    else:
+        for key, value in node.value:
+            yield from _quoted(value, (*path, key.value))
 
 
 def _scalar(text: str) -> Any:

@@ -22,11 +22,14 @@ import torch
 from ringside.errors import RingsideError
 from ringside.events import EventWriter, RunFailed
 from ringside.rundir import RunDir
+from ringside.stacks import stacks_path
 from training import flight, nccl_log
+from training.asked_stacks import AskedStacks
 from training.control import Control
 from training.engine import Engine
 from training.failure import describe, print_error, write_error
 from training.join import PlainRun, join_context
+from training.onlooker import look_on
 from training.session import Session
 from training.watchdog import Watchdog
 
@@ -71,6 +74,8 @@ def main(argv: list[str] | None = None) -> int:
 def _follow(control: Control, run: RunDir, plain: PlainRun | None, timeout_s: float) -> Watchdog:
     """Leave marks and, in case this rank comes no further, stacks and collectives."""
     control.run = run
+    # Before the mark, which tells others whom they may ask.
+    asked = AskedStacks(stacks_path(run, control.rank))
     control.mark.keep(run.ranks / f"rank{control.rank}.mark")
     flight.dump_into(run)
 
@@ -81,8 +86,10 @@ def _follow(control: Control, run: RunDir, plain: PlainRun | None, timeout_s: fl
             end_process(1)
 
     stacks = run.ranks / f"rank{control.rank}.stack.txt"
-    watchdog = Watchdog(control.mark, stacks, timeout_s, give_up)
+    watchdog = Watchdog(control.mark, stacks, timeout_s, give_up, asked)
     control.came_on = watchdog.came_on
+    if plain is not None and control.rank == 0:
+        look_on(run)
     return watchdog
 
 

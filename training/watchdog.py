@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ringside.marks import is_timed
+from training.asked_stacks import AskedStacks
 from training.progress_mark import ProgressMark
 
 SHARE_OF_TIMEOUT = 0.8
@@ -32,15 +32,14 @@ class NoProgressError(Exception):
 class StackFile:
     """Stacks of all threads, by a thread of faulthandler's that needs no GIL.
 
-    They are written when `put_off` was not called for `after_s` seconds, on a fatal signal
-    (SIGSEGV, NCCL's SIGABRT), and on SIGUSR1.
+    They are written when `put_off` was not called for `after_s` seconds, and on a fatal signal
+    (SIGSEGV, NCCL's SIGABRT).
     """
 
     def __init__(self, path: Path, after_s: float) -> None:
         self._path, self._after_s = path, after_s
         self._file = path.open("w")
         faulthandler.enable(self._file)
-        faulthandler.register(signal.SIGUSR1, self._file)
         self.put_off()
 
     def put_off(self) -> None:
@@ -53,7 +52,6 @@ class StackFile:
     def end(self) -> None:
         """The run is over and well; nothing is left."""
         faulthandler.cancel_dump_traceback_later()
-        faulthandler.unregister(signal.SIGUSR1)
         faulthandler.disable()
         self._file.close()
         self._path.unlink(missing_ok=True)
@@ -68,10 +66,10 @@ class Watchdog:
 
     def __init__(
         self, mark: ProgressMark, stacks: Path, timeout_s: float,
-        give_up: Callable[[NoProgressError], None],
+        give_up: Callable[[NoProgressError], None], asked: AskedStacks | None = None,
     ) -> None:  # fmt: skip
         self._mark, self._limit_s, self._give_up = mark, timeout_s + MARGIN_S, give_up
-        self._stacks = StackFile(stacks, SHARE_OF_TIMEOUT * timeout_s)
+        self._stacks, self._asked = StackFile(stacks, SHARE_OF_TIMEOUT * timeout_s), asked
         self._main = threading.get_ident()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
@@ -80,12 +78,16 @@ class Watchdog:
     def came_on(self) -> None:
         """This rank has exchanged with the others."""
         self._stacks.put_off()
+        if self._asked is not None:
+            self._asked.tidy()
 
     def end(self) -> None:
         """The run is over and well."""
         self._over.set()
         self._thread.join()
         self._stacks.end()
+        if self._asked is not None:
+            self._asked.end()
 
     def _watch(self) -> None:
         while not self._over.wait(POLL_S):

@@ -8,35 +8,50 @@ from pathlib import Path
 import msgspec
 
 from app.commands.reading import print_columns, print_json
-from ringside import presets
+from ringside import hub_library, libraries, presets
 from ringside.errors import PresetError
-from ringside.rundir import write_atomic
+from ringside.rundir import iter_files, write_atomic
+
+SHORT_CHECKSUM = 12
 
 
 def list_presets(*, as_json: bool) -> None:
     """Print all presets."""
     library = presets.Library()
+    places = {source.place: libraries.provenance(source) for source in library.sources}
     if as_json:
-        print_json([summary_json(preset) for preset in library])
+        print_json([summary_json(preset, library, places) for preset in library])
     else:
-        print_columns(
-            [
-                (preset.name, preset.about.title, ", ".join(preset.about.devices), preset.origin)
-                for preset in library
-            ]
-        )
+        print_columns([_row(preset) for preset in library])
+        for name, plain in library.shadowed.items():
+            holder = library.presets[plain].origin
+            print(f"{name}: the name {plain} belongs to the {holder} preset")
+        for source in library.sources:
+            if source.origin == presets.TEAM and source.folder is not None:
+                print(f"{source.prefix}: {places[source.place]}")
     for fault in library.faults:
         print(f"left out: {fault}", file=sys.stderr)
 
 
-def summary_json(preset: presets.Preset) -> dict[str, object]:
+def summary_json(
+    preset: presets.Preset, library: presets.Library, places: dict[str, str]
+) -> dict[str, object]:
     """The frozen shape of a line of `presets list --json`."""
     return {
         "name": preset.name,
         "title": preset.about.title,
         "devices": preset.about.devices,
         "origin": preset.origin,
+        "source": places.get(preset.source, preset.source),
+        "checksum": preset.checksum,
+        "author": preset.about.author or None,
+        "shadowed_by": library.shadowed.get(preset.name),
     }
+
+
+def _row(preset: presets.Preset) -> tuple[str, ...]:
+    about, checksum = preset.about, preset.checksum[:SHORT_CHECKSUM]
+    return preset.name, about.title, ", ".join(about.devices), preset.origin, checksum, about.author
 
 
 def show(name: str, *, as_json: bool) -> None:
@@ -82,15 +97,21 @@ def check(files: list[Path]) -> None:
         raise PresetError("\n".join(faults))
 
 
-def import_(file: Path, name: str | None) -> None:
-    """Copy a file into the user's library."""
-    preset = presets.import_preset(file, name=name)
-    print(f"imported {preset.name} into {preset.path}")
-
-
-def export(name: str, target: Path) -> None:
-    """Copy a preset's file out of the library."""
-    print(f"wrote {presets.export_preset(presets.Library().get(name), target)}")
+def fetch() -> None:
+    """Fetch every library of the Hub; PresetError when one of them cannot be reached."""
+    addresses = [text for text in libraries.team_places() if hub_library.is_address(text)]
+    if not addresses:
+        raise PresetError(
+            f"{libraries.VARIABLE} names no data set of the Hub, such as "
+            "hf://datasets/OWNER/NAME@REVISION."
+        )
+    for text in addresses:
+        address = hub_library.parse_address(text)
+        if isinstance(address, str):
+            raise PresetError(address)
+        pin = hub_library.fetch(address)
+        found = len(list(iter_files(Path(pin.folder), "*.yaml")))
+        print(f"{address.text}: {found} presets at commit {pin.commit}")
 
 
 def _rendered(library: presets.Library) -> list[tuple[Path, str]]:

@@ -3,43 +3,74 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.commands.printing import printable
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.shelf.finding import Entry, Query, check_query, find_entries
 
+if TYPE_CHECKING:
+    from ringside.launch.queue import Place
+
 FIGURES = {
     "epoch_time_s": "{:.2f} s", "speedup": "{:.2f}x", "auc_macro": "AUC {:.3f}",
     "f1_macro": "F1 {:.3f}",
 }  # fmt: skip
 """Of a run in the list that is not sorted by time, and how each is printed."""
+TRIES = ("retry_of", "retried_as")
+"""Ids of the other tries of a run."""
 
 
 def list_runs(*, as_json: bool, limit: int, query: Query | None = None) -> None:
     """Print the newest runs, or those that are asked for."""
     root, query = runs_root(), check_query(query or Query())
     runs = find_entries(root, query, limit)
+    places = _places(root, runs)
     if as_json:
-        print_json([summary_json(run) for run in runs])
+        print_json([summary_json(run, places.get(run.id)) for run in runs])
         return
     print(f"runs in {root}", file=sys.stderr)
     if not runs:
         print(_nothing(query), file=sys.stderr)
-    print_columns([_list_cells(run) for run in runs])
+    print_columns([_list_cells(run, places.get(run.id)) for run in runs])
 
 
-def summary_json(run: Entry) -> dict[str, Any]:
+def _places(root: Path, runs: Sequence[Entry]) -> dict[str, Place]:
+    if not any(run.state == "queued" for run in runs):
+        return {}
+    from app.views.queue import places_by_run
+
+    return places_by_run(root)
+
+
+def summary_json(run: Entry, place: Place | None = None) -> dict[str, Any]:
     """The frozen shape of a line of `list --json`; `started` in seconds since 1970.
 
     The figures are there where the order needed them.
     """
     found = {name: getattr(run, name) for name in ("id", "state", "preset", "data", "started")}
     found |= {name: getattr(run.notes, name) for name in ("tags", "note", "archived")}
+    found |= {name: getattr(run, name) for name in TRIES}
+    found["queue"] = None if place is None else place_json(place)
     return found | {name: getattr(run.figures, name) for name in FIGURES if run.figures}
+
+
+def place_json(place: Place) -> dict[str, Any]:
+    """The frozen shape of a place in the queue: in `queue`, `list` and `show`."""
+    return {
+        "id": place.run_id,
+        "host": place.host,
+        "position": place.position,
+        "gpu_ids": place.gpu_ids,
+        "is_paused": place.is_paused,
+        "waits_for": [
+            {"id": holder.run_id, "gpu_ids": holder.gpu_ids, "state": holder.state}
+            for holder in place.waits_for
+        ],
+    }
 
 
 def _nothing(query: Query) -> str:
@@ -48,7 +79,7 @@ def _nothing(query: Query) -> str:
     return "No runs yet. Start one: ringside run single"
 
 
-def _list_cells(run: Entry) -> list[str]:
+def _list_cells(run: Entry, place: Place | None) -> list[str]:
     """The figures stand before the tags, which may be many."""
     cells = [run.id, run.state, run.preset or "", run.model or "", run.data or ""]
     if run.figures is not None:
@@ -57,7 +88,21 @@ def _list_cells(run: Entry) -> list[str]:
             "–" if value is None else form.format(value)
             for value, form in zip(values, FIGURES.values(), strict=True)
         ]
-    return [printable(cell) for cell in (*cells, " ".join(run.notes.tags))]
+    said = [*_said_of_launch(run, place), *run.notes.tags]
+    return [printable(cell) for cell in (*cells, " ".join(said))]
+
+
+def _said_of_launch(run: Entry, place: Place | None) -> Iterator[str]:
+    """Its place in the queue, and the other try of it; the words are read only where needed."""
+    if place is None and not any(getattr(run, name) for name in TRIES):
+        return
+    from app.views.queue import place_sentence, try_sentence
+
+    if place is not None:
+        yield place_sentence(place)
+    for name in TRIES:
+        if other := getattr(run, name):
+            yield try_sentence(name, other)
 
 
 def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
@@ -75,16 +120,21 @@ def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
 
 def record_json(record: RunRecord) -> dict[str, Any]:
     """The frozen shape of `show --json`; units stand in the names, missing is null."""
+    from app.views.queue import place_of
+    from app.views.watching import watch_json
     from ringside.class_scores import read_class_scores
     from ringside.estimate import outcome_of
     from ringside.speedup import speedup_of
 
-    measured = speedup_of(runs_root(), record)
+    measured, place = speedup_of(runs_root(), record), place_of(record)
     return {
         "id": record.id,
         "path": record.path,
         "state": record.state,
         "preset": record.spec.preset if record.spec else None,
+        "queue": None if place is None else place_json(place),
+        "retry_of": record.spec.retry_of if record.spec else None,
+        "retried_as": record.exit.retried_as if record.exit else None,
         "requested": _requested(record),
         "observed": record.observed,
         "data": _data(record),
@@ -99,6 +149,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "warnings": [warning.message for warning in record.warnings],
         "total_time_s": record.total_time_s,
         "exit": record.exit,
+        **watch_json(record),
     }
 
 
@@ -121,6 +172,9 @@ def _requested(record: RunRecord) -> dict[str, Any] | None:
         "learning_rate": spec.learning_rate,
         "seed": spec.seed,
         "weights": spec.weights,
+        "gpu_ids": spec.gpu_ids,
+        "time_limit_s": spec.time_limit_s,
+        "retries": spec.retries,
         "settings": spec.training,
         "sources": spec.sources,
     }

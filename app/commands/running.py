@@ -6,8 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from ringside.errors import RunDirError
+from ringside.errors import RunDirError, SpecError
 from ringside.events import Evaluated, Event, PhaseStarted, RunStarted, Warned, decode_lines
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, continue_run, resolve
@@ -18,10 +19,9 @@ from ringside.run import (
     fold_events,
     fold_run,
     require_spec,
-    running_beside,
 )
 from ringside.rundir import RunDir, find_run, read_new_lines, runs_root
-from ringside.sentences import beside_note, plan_notes, plan_sentence
+from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import RunSpec
 
 POLL_S = 0.5
@@ -74,7 +74,27 @@ def without_bad_files(spec: RunSpec) -> RunSpec:
     return check.without_bad_files(spec, report)
 
 
-def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bool) -> int:
+def parse_gpus(text: str | None) -> tuple[int, ...] | None:
+    """The numbers of `2,3`; SpecError for anything else."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and len(word) < 5 for word in words):
+        raise SpecError(f"--gpus takes numbers with commas between them, such as 2,3, not {text}.")
+    return tuple(map(int, words))
+
+
+class Changes(NamedTuple):
+    """In what a run that goes on differs from the one before; see `continue_run`."""
+
+    epochs: int | None = None
+    processes: int | None = None
+    gpus: tuple[int, ...] | None = None
+    queue: bool = False
+    beside: bool = False
+
+
+def resume(run_id: str, changes: Changes, *, follow: bool) -> int:
     """Continue a run from its last checkpoint; 0, or with `follow` 1 when it failed."""
     from ringside.launch.reconcile import orphan_sentence, reconcile
 
@@ -84,20 +104,24 @@ def resume(run_id: str, *, epochs: int | None, processes: int | None, follow: bo
     if sentence := orphan_sentence(run):
         raise RunDirError(sentence)
     reconcile(run)
-    spec = continue_run(run, hardware, epochs=epochs, processes=processes)
+    spec = continue_run(run, hardware, **changes._asdict())
     return start_spec(spec, hardware, follow=follow)
 
 
 def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
     """Start what was resolved, and follow it when asked to."""
+    from app.commands.preflight import before_start, keep_before
+    from app.views.queue import place_of, place_sentence
     from ringside.launch.local import start_run
 
     print_plan(spec)
-    if names := running_beside(runs_root(), spec, hardware.num_cores):
-        print(f"  {beside_note(names)}")
+    case = before_start(spec, hardware)
     run = start_run(spec, hardware, runs_root())
+    keep_before(run, case)
     keep_prediction(run, spec, hardware)
     print(f"run {run.id} in {run.path}")
+    if place := place_of(fold_run(run)):
+        print(f"  {place_sentence(place)}")
     if not follow:
         print(f"follow it: ringside watch {run.name}")
         return 0
@@ -206,6 +230,7 @@ def ending(record: RunRecord) -> str:
 
 def stop(run_id: str, *, after_epoch: bool) -> int:
     """Stop a run; waits until nothing of it is left, also of one whose supervisor is gone."""
+    from ringside.asking import ask_to_stop_after_epoch
     from ringside.identity import run_processes
     from ringside.launch.stop import stop_run
 
@@ -215,8 +240,8 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
     if record.exit is not None:
         print(f"{run.name} has ended already: {record.state}.")
         return 0
-    if after_epoch and not record.final:
-        run.request("stop-after-epoch")
+    if after_epoch and record.state != "queued" and not record.final:
+        ask_to_stop_after_epoch(run)
         print(f"{run.name} will stop after this epoch.")
         return 0
     ended = stop_run(run, timeout_s=90)

@@ -14,7 +14,9 @@ from app.views.classes import table_notes, table_title
 from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from app.views.prediction import prediction_lines
+from app.views.queue import launch_lines
 from app.views.traces import trace_lines
+from app.views.watching import watch_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
@@ -50,6 +52,8 @@ def print_record(root: Path, record: RunRecord) -> None:
     console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
+    for line in launch_lines(record):
+        console.print(line, soft_wrap=True)
     if record.epochs:
         console.print(epoch_table(record.epochs))
     if sentence := label_scores(record.epochs):
@@ -60,11 +64,8 @@ def print_record(root: Path, record: RunRecord) -> None:
         if warning.code != "data":
             console.print(f"note: {warning.message}", soft_wrap=True)
     console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
-    for line in prediction_lines(record):
-        console.print(line, soft_wrap=True)
-    for line in trace_lines(record):
-        console.print(line, soft_wrap=True)
-    for line in _end_lines(record):
+    watched = watch_lines(record)
+    for line in (*prediction_lines(record), *trace_lines(record), *watched, *_end_lines(record)):
         console.print(line, soft_wrap=True)
 
 

@@ -6,14 +6,17 @@ import functools
 import json
 import logging
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.components import Component
 from gradio.context import LocalContext
 
 from app.audit import audited, refused
+from app.login import is_viewer
 from app.page.draw import header
+from app.page.languages import RELOAD, SWITCH, language_switch, visitors_language
 from app.page.settings import PageSettings
 from app.views.machine import machine_lines
 from ringside.errors import RingsideError
@@ -37,10 +40,47 @@ QUICK: dict[str, Any] = {
 
 def draw_frame(settings: PageSettings, active: str) -> gr.Textbox:
     """The header with the entry `active` marked; returns the hidden field with the action token."""
+    draw_header(settings, active)
+    return draw_token(settings, active)
+
+
+def draw_header(settings: PageSettings, active: str, js: str | None = RELOAD) -> gr.HTML:
+    """The header; its switch of the language runs `js`, unless the page connects it by itself."""
     gr.Navbar(visible=False)
-    block("header", header(active, machine_lines(settings.hardware)))
+    html = header(active, machine_lines(settings.hardware), language_switch())
+    shown = gr.HTML(
+        "", html_template="${html}", html=html, elem_id="header", apply_default_css=False,
+        js_on_load=SWITCH,
+    )  # fmt: skip
+    if js is not None:
+        switches(shown, active, js)
+    return shown
+
+
+def switches(shown: gr.HTML, active: str, js: str, inputs: Sequence[Component] = ()) -> None:
+    """Once a language was chosen in the header, `js` runs with the values of `inputs`."""
+    shown.change(
+        None, list(inputs), None, js=js, queue=False,
+        api_name=f"language_of_{active}", api_visibility="private",
+    )  # fmt: skip
+
+
+def draw_token(settings: PageSettings, active: str) -> gr.Textbox:
+    """The hidden field with the action token; empty for a viewer."""
     # A page of another site cannot read it, so it cannot send it. See `app.guard`.
-    return hidden("token", settings.token)
+    if not settings.login.is_needed:
+        return hidden("token", settings.token)
+    token, note = hidden("token"), block("viewer-note")
+
+    @quiet
+    def hand_out(request: gr.Request) -> tuple[str, str]:
+        """The token for an operator; for a viewer the sentence why there is none."""
+        if is_viewer(request.username):
+            return "", f'<p class="rs-soft" role="status">{say("page.viewer_note")}</p>'
+        return settings.token, ""
+
+    gr.on(None, hand_out, None, [token, note], api_name=f"token_of_{active}", **QUICK)
+    return token
 
 
 def hidden(elem_id: str, value: str | None = None) -> gr.Textbox:
@@ -58,13 +98,15 @@ def careful(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     def wrapped(*args: Any) -> Any:
-        try:
-            return handler(*args) or gr.skip()
-        except RingsideError as error:
-            warn(error)
-        except Exception as error:
-            log.exception("The handler %s failed", handler.__name__)
-            gr.Warning(say("page.unexpected", kind=type(error).__name__), title="Ringside")
+        # Queued handlers run outside their request (gradio 6.31), so each asks for the language.
+        with visitors_language(LocalContext.request.get(None)):
+            try:
+                return handler(*args) or gr.skip()
+            except RingsideError as error:
+                warn(error)
+            except Exception as error:
+                log.exception("The handler %s failed", handler.__name__)
+                gr.Warning(say("page.unexpected", kind=type(error).__name__), title="Ringside")
         return gr.skip()
 
     return wrapped
@@ -78,8 +120,12 @@ def acts(what: str) -> Callable[[Handler], Handler]:
         def recorded(*args: Any) -> Any:
             who, where = _visitor()
             with audited(what, who, where):
+                if is_viewer(who):
+                    raise RingsideError(say("page.viewer"))
                 return handler(*args)
 
+        # What a viewer may not do is known by this; see `app.page.roles`.
+        recorded.__dict__["acts"] = what
         return careful(recorded)
 
     return decorate
@@ -103,12 +149,13 @@ def quiet(handler: Handler) -> Handler:
 
     @functools.wraps(handler)
     def wrapped(*args: Any) -> Any:
-        try:
-            return handler(*args) or gr.skip()
-        except RingsideError as error:
-            log.info("%s: %s", handler.__name__, error)
-        except Exception:
-            log.exception("The handler %s failed", handler.__name__)
+        with visitors_language(LocalContext.request.get(None)):
+            try:
+                return handler(*args) or gr.skip()
+            except RingsideError as error:
+                log.info("%s: %s", handler.__name__, error)
+            except Exception:
+                log.exception("The handler %s failed", handler.__name__)
         return gr.skip()
 
     return wrapped

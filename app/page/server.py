@@ -1,9 +1,10 @@
-"""The server of the page: which address, which port, who may come in."""
+"""The server of the page: which address, which port, and what stands in front of it."""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import functools
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -14,21 +15,27 @@ import gradio as gr
 from starlette.middleware import Middleware
 
 from app.audit import to_standard_error
-from app.guard import Guard, is_loopback
+from app.brake import Brake, BrakedLogin
+from app.calm import Calm
+from app.guard import Guard
+from app.login import Login, login_for, require_login
+from app.page.languages import Languages
+from app.page.roles import hide_from_viewers, keep_from_viewers
+from app.page.runs.files import serve_logs
 from app.page.settings import PageSettings
 from app.page.site import build
 from app.page.theme import STYLE, theme
-from app.views.trials import MAX_PICTURE_BYTES
+from app.views.trials import MAX_PICTURE_BYTES, MAX_PICTURES
 from ringside.errors import RingsideError
 from ringside.launch.reconcile import reconcile_all
 from ringside.words import say
 
+ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII | re.IGNORECASE)
 FIRST_PORT, NUM_PORTS = 7860, 100
 LOWEST_PORT, HIGHEST_PORT = 1, 65535
-USER = "ringside"
-PASSWORD_VARIABLE = "RINGSIDE_PASSWORD"
-MIN_PASSWORD = 12
-"""Nothing slows down somebody who guesses, so the password has to be long."""
+UPLOAD_SLACK_BYTES = 1_000_000
+"""What a form needs around its files."""
 
 # A page that comes back from the browser's memory would carry the request id of a run that was
 # started already; a fresh one asks for its own.
@@ -51,27 +58,54 @@ class Server:
         self.page.close(verbose=False)
 
 
+@dataclass(frozen=True)
+class Proxy:
+    """What a proxy in front makes of the address: another path, and other names.
+
+    `root_path` begins with a slash and ends without one, as in "/ringside"; "" is the top.
+    """
+
+    root_path: str = ""
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what can be no path and no name."""
+        if self.root_path and not ROOT_PATH.fullmatch(self.root_path):
+            raise RingsideError(say("serve.root_path", path=self.root_path))
+        for name in self.hosts:
+            if not HOST_NAME.fullmatch(name):
+                raise RingsideError(say("serve.host_name", name=name))
+
+
+NO_PROXY = Proxy()
+
+
 def serve(
     *,
     runs_root: Path,
     host: str = "127.0.0.1",
     port: int | None = None,
-    auth: tuple[str, str] | None = None,
+    proxy: Proxy = NO_PROXY,
+    login: Login | None = None,
     open_browser: bool = False,
     block: bool = True,
-    announce: Callable[[str], object] = print,
+    announce: Callable[[str], object] = functools.partial(print, flush=True),  # noqa: B008
 ) -> str:
     """Serve the page and return its real address; with `block`, announce it and stay until Ctrl+C.
 
     Without `port` the first free one from 7860 on is taken; a given one that is busy or no port
-    raises a RingsideError, as does a host beyond this machine without a password. The password
-    comes from `auth` (user, password) or from RINGSIDE_PASSWORD, whose user is `ringside`.
+    raises a RingsideError. Without a `login` it is the one of the environment (`login_for`);
+    passwords that were made up are announced.
     """
+    login = login_for(host) if login is None else login
     server = open_server(
-        runs_root=runs_root, host=host, port=port, auth=auth, open_browser=open_browser
-    )
+        runs_root=runs_root, host=host, port=port, proxy=proxy, login=login,
+        open_browser=open_browser,
+    )  # fmt: skip
+    for line in login.lines():
+        announce(line)
     if block:
-        announce(say("serve.ready", url=server.url, root=runs_root))
+        announce(say("serve.ready", url=server.url + proxy.root_path, root=runs_root))
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
         server.close()
@@ -83,67 +117,77 @@ def open_server(
     runs_root: Path,
     host: str = "127.0.0.1",
     port: int | None = None,
-    auth: tuple[str, str] | None = None,
+    proxy: Proxy = NO_PROXY,
+    login: Login | None = None,
     open_browser: bool = False,
 ) -> Server:
     """Start serving in the background and return at once."""
-    auth = require_password(host, auth or _auth_from_environment())
+    login = login_for(host) if login is None else login
+    require_login(host, login)
     port = _free_port(host, port)
     with contextlib.suppress(OSError):
         runs_root.mkdir(parents=True, exist_ok=True)
     reconcile_all(runs_root)
     to_standard_error()
-    settings = PageSettings(runs_root)
+    settings = PageSettings(runs_root, login=login)
     page = build(settings)
+    keep_from_viewers(page)
+    arguments = launch_arguments(page, host, port, login)
     try:
-        _, url, _ = page.launch(**launch_arguments(host, port, auth, open_browser))
+        _, url, _ = page.launch(
+            **arguments,
+            root_path=proxy.root_path,
+            inbrowser=open_browser,
+            app_kwargs={"middleware": _in_front(page, host, proxy)},
+        )
     except OSError:
         raise RingsideError(say("serve.busy", port=port, host=host)) from None
+    serve_logs(page.app, settings.desk)
     return Server(url.rstrip("/"), settings, page)
 
 
-def launch_arguments(
-    host: str, port: int, auth: tuple[str, str] | None, open_browser: bool
-) -> dict[str, object]:
+def launch_arguments(page: gr.Blocks, host: str, port: int, login: Login) -> dict[str, object]:
     """Everything that Gradio would otherwise take from GRADIO_* variables or leave open."""
+    # These are set when the pages are built: one edits and runs source code over the network.
+    page.vibe_mode = page.dev_mode = False
+    # In a head, not through `css`: Gradio rewrites selectors there and breaks `:has(a, b)`.
+    style = STYLE.read_text(encoding="utf-8") + hide_from_viewers(page)
     return {
         "server_name": host,
         "server_port": port,
-        "auth": auth,
-        "inbrowser": open_browser,
+        "auth": login.knows if login.is_needed else None,
+        "auth_message": say("login.message") if login.is_needed else None,
         "share": False,
         "ssr_mode": False,
         "mcp_server": False,
         "pwa": False,
         "run_history": False,
         "enable_monitoring": False,
+        "num_workers": 0,
+        "debug": False,
+        "strict_cors": True,
         "allowed_paths": [],
+        "blocked_paths": [],
         "max_file_size": MAX_PICTURE_BYTES,
         "footer_links": [],
         "show_error": False,
         "prevent_thread_lock": True,
         "quiet": True,
         "theme": theme(),
-        # Not through `css`: Gradio rewrites the selectors there and breaks `:has(a, b)`.
-        "head": f"<style>{STYLE.read_text(encoding='utf-8')}</style>{FRESH}",
-        "app_kwargs": {"middleware": [Middleware(Guard, host=host)]},
+        "head": f"<style>{style}</style>{FRESH}",
     }
 
 
-def require_password(host: str, auth: tuple[str, str] | None) -> tuple[str, str] | None:
-    """The login itself; raises RingsideError where one is needed and missing or too short."""
-    is_local = is_loopback(host)
-    if is_local and auth is None:
-        return None
-    if auth is None or len(auth[1]) < MIN_PASSWORD:
-        key = "serve.short_password" if is_local else "serve.password"
-        raise RingsideError(say(key, host=host, variable=PASSWORD_VARIABLE, length=MIN_PASSWORD))
-    return auth
-
-
-def _auth_from_environment() -> tuple[str, str] | None:
-    password = os.environ.get(PASSWORD_VARIABLE)
-    return (USER, password) if password else None
+def _in_front(page: gr.Blocks, host: str, proxy: Proxy) -> list[Middleware]:
+    """What every request goes through, the first first."""
+    pages = [path for path, *_ in page.pages]
+    max_upload_bytes = MAX_PICTURES * MAX_PICTURE_BYTES + UPLOAD_SLACK_BYTES
+    return [
+        Middleware(Guard, host=host, hosts=proxy.hosts, pages=pages),
+        Middleware(Calm, max_upload_bytes=max_upload_bytes),
+        Middleware(BrakedLogin, brake=Brake()),
+        Middleware(Languages),
+    ]
 
 
 def _free_port(host: str, port: int | None) -> int:

@@ -22,7 +22,7 @@ from app.views.child import Child
 from ringside.data import DataReport
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
-from ringside.words import say
+from ringside.words import in_this_language, say
 
 log = logging.getLogger("ringside.page")
 
@@ -76,7 +76,7 @@ class Checks:
             self._checks[key] = check
             self._checks.move_to_end(key)
             self._forget()
-        threading.Thread(target=self._follow, args=(check,), daemon=True).start()
+        threading.Thread(target=in_this_language(self._follow), args=(check,), daemon=True).start()
 
     def stop(self, key: str) -> None:
         """End a check that is under way; any other key is left alone."""

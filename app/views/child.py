@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ringside.launch.plan import import_environment
+from ringside.launch.plan import import_environment, without_secrets
 
 GRACE_S = 5.0
 POLL_S = 0.05
@@ -42,7 +42,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=os.environ | import_environment() | dict(environment or {}),
+            env=without_secrets(os.environ | import_environment() | dict(environment or {})),
             start_new_session=True,
         )
         self._timers: list[threading.Timer] = []

@@ -14,6 +14,7 @@ from app.views.table import choose
 from ringside.compare import Comparison, compare
 from ringside.run import RunRecord
 from ringside.rundir import list_run_dirs
+from ringside.words import spoken
 
 MAX_KEPT = 32
 
@@ -51,7 +52,8 @@ class Comparisons:
         """The comparison now; a RingsideError says why there is none."""
         records = [self.desk.record(run_id, with_windows=True) for run_id in choose(ids)]
         chosen = next((record for record in records if record.id == baseline), None)
-        key = (tuple(record.id for record in records), chosen.id if chosen else None)
+        # A comparison says in words why something is missing.
+        key = (tuple(record.id for record in records), chosen.id if chosen else None, spoken())
         reference = chosen or records[0]
         version = (key, *map(_version, records), self._ended())
         with self._lock:

@@ -19,7 +19,7 @@ from app.views.doctor import DoctorView
 from app.views.doctor_messages import Answer, Refused, Seen, Visit
 from ringside.measurements.store import FOLDER
 from ringside.rundir import RunDir, list_run_dirs
-from ringside.words import say
+from ringside.words import in_this_language, say, spoken
 
 log = logging.getLogger("ringside.page")
 
@@ -63,13 +63,14 @@ class Consultations:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._lock = threading.Lock()
-        self._visits: OrderedDict[str | None, _Visit] = OrderedDict()
+        # By run and language: a visit is all sentences.
+        self._visits: OrderedDict[tuple[str | None, str], _Visit] = OrderedDict()
 
     def state(self, run_id: str | None) -> ConsultState:
         """The visit of a run, or with None of the machine; starts one where files have changed."""
-        signature = signature_of(self.root, run_id)
+        signature, key = signature_of(self.root, run_id), (run_id, spoken())
         with self._lock:
-            visit = self._visits.get(run_id)
+            visit = self._visits.get(key)
             if visit is not None and visit.holds(signature):
                 return visit.state
             view = visit.state.view if visit else None
@@ -77,10 +78,11 @@ class Consultations:
             if busy >= MAX_AT_ONCE:
                 return ConsultState("running", view)
             started = _Visit(signature, ConsultState("running", view))
-            self._visits[run_id] = started
-            self._visits.move_to_end(run_id)
+            self._visits[key] = started
+            self._visits.move_to_end(key)
             self._forget()
-        threading.Thread(target=self._look, args=(run_id, started), daemon=True).start()
+        look = in_this_language(self._look)
+        threading.Thread(target=look, args=(run_id, started), daemon=True).start()
         return started.state
 
     def _forget(self) -> None:
@@ -101,7 +103,7 @@ class Consultations:
     def _ask(self, run_id: str | None) -> ConsultState | None:
         """The answer of a process; None when it gave none."""
         argv = [sys.executable, "-m", "app.views.doctor_worker"]
-        request = msgspec.json.encode(Visit(str(self.root), run_id))
+        request = msgspec.json.encode(Visit(str(self.root), run_id, spoken()))
         child = Child(argv, request=request, timeout_s=TIMEOUT_S)
         lines = list(child.lines())
         code, errors = child.finish()

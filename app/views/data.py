@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.views import figures
 from ringside.data import ImageData, open_data, source_names, thumbnail
 from ringside.spec import DataSpec
-from ringside.words import say
+from ringside.words import say, spoken
 
 NUM_PICTURES = 8
 PICTURE_PX = 72
@@ -40,7 +40,7 @@ def data_facts(spec: DataSpec, skip: Collection[str] = ()) -> DataFacts:
     # A folder may change between two looks, the built-in sources do not.
     if spec.path:
         return _facts(open_data(spec, skip=skip))
-    return _cached_facts(spec.source, spec.profile, spec.image_size)
+    return _cached_facts(spec.source, spec.profile, spec.image_size, spoken())
 
 
 def _hub_facts(spec: DataSpec) -> DataFacts:
@@ -56,7 +56,8 @@ def _hub_facts(spec: DataSpec) -> DataFacts:
 
 
 @functools.lru_cache(maxsize=16)
-def _cached_facts(source: str, profile: str | None, image_size: int) -> DataFacts:
+def _cached_facts(source: str, profile: str | None, image_size: int, language: str) -> DataFacts:
+    """Facts are words, so they are kept by `language`, which is the one spoken."""
     return _facts(open_data(DataSpec(source=source, profile=profile, image_size=image_size)))
 
 

@@ -17,14 +17,19 @@ from typing import Any
 import msgspec
 
 from app.views import figures
+from app.views.life import Life, life_of
 from app.views.listing import Listing, ListRow
-from app.views.run import RunView, progress, run_view, sign_of_life, with_time_left
+from app.views.run import RunView, progress, run_view
+from app.views.series import RunSeries
+from app.views.strip import NUM_SAMPLES, StripRow, strip_rows
 from ringside.errors import RingsideError
 from ringside.launch.reconcile import NEVER_STARTED_S, reconcile
 from ringside.run import RunReader, RunRecord
 from ringside.rundir import RunDir, find_run, list_run_dirs
+from ringside.samples import SampleReader
 from ringside.spec import RunSpec
 from ringside.speedup import find_baseline, scaling_of
+from ringside.words import spoken
 
 __all__ = ["BaselineState", "Desk", "ListRow"]
 
@@ -50,12 +55,18 @@ class BaselineState:
 
 @dataclass
 class _Watched:
-    """A run under way, or one that somebody looks at; the lock guards reader and view."""
+    """A run under way, or one that somebody looks at; the lock guards all of it.
+
+    Views and rows hold words, so there is one for each language that somebody reads.
+    """
 
     reader: RunReader
     lock: threading.Lock = field(default_factory=threading.Lock)
     seen: tuple[Any, ...] = ()
-    view: RunView | None = None
+    views: dict[str, RunView] = field(default_factory=dict)
+    series: RunSeries = field(default_factory=RunSeries)
+    samples: SampleReader | None = None
+    strips: dict[str, tuple[StripRow, ...]] = field(default_factory=dict)
 
 
 class Desk:
@@ -65,7 +76,7 @@ class Desk:
         self.root = root
         self._lock = threading.Lock()
         self._watched: OrderedDict[str, _Watched] = OrderedDict()
-        self._ended: dict[str, tuple[RunRecord, ListRow]] = {}
+        self._ended: dict[str, RunRecord] = {}
         self._listing = Listing()
         self._baselines: dict[bytes, tuple[tuple[Any, ...], RunRecord | None]] = {}
         self._reconciled: dict[str, float] = {}
@@ -80,24 +91,51 @@ class Desk:
         """The run with exactly this id, or None; what acts on a run does not guess."""
         return next((run for run in list_run_dirs(self.root) if run.id == run_id), None)
 
-    def look(self, run_id: str) -> tuple[RunView, str]:
-        """The run now, and its last sign of life; reads only what is new."""
+    def look(self, run_id: str) -> tuple[RunView, Life]:
+        """The run now, and its last sign of life; reads only what is new.
+
+        While nothing changed it is the same object, whoever asks.
+        """
         watched = self._watch(find_run(self.root, run_id))
-        now = time.time()
         with watched.lock:
             record = self._poll(watched.reader)
             baseline = self._baseline(record)
             seen = (*_version(record), baseline and baseline.id)
-            if watched.view is None or watched.seen != seen:
-                watched.view, watched.seen = run_view(record, baseline), seen
-            return with_time_left(watched.view, record, now), sign_of_life(record, now)
+            if watched.seen != seen:
+                watched.views, watched.seen = {}, seen
+            language = spoken()
+            if language not in watched.views:
+                watched.views[language] = run_view(record, baseline)
+            return watched.views[language], life_of(record, time.time())
+
+    def curves(self, run_id: str, cursors: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What a viewer with `cursors` lacks of the run's curves (`RunSeries.since`)."""
+        watched = self._watch(find_run(self.root, run_id))
+        with watched.lock:
+            watched.series.take(watched.reader.record)
+            return watched.series.since(cursors)
+
+    def strip(self, run_id: str) -> tuple[StripRow, ...]:
+        """How busy the run's devices were in the last minutes; the same object until a sample."""
+        watched = self._watch(find_run(self.root, run_id))
+        with watched.lock:
+            if watched.samples is None:
+                watched.samples = SampleReader(watched.reader.run)
+            if watched.samples.poll():
+                watched.strips = {}
+                del watched.samples.samples[:-NUM_SAMPLES]
+            language = spoken()
+            if language not in watched.strips:
+                watched.strips[language] = strip_rows(watched.samples.samples)
+            return watched.strips[language]
 
     def rows(self) -> list[ListRow]:
         """All runs, newest first; ended ones are read once, others only what is new."""
         found = []
         for run in list_run_dirs(self.root)[:MAX_ROWS]:
             try:
-                found.append(self._ended.get(run.id) or self._listed(run))
+                ended = self._ended.get(run.id)
+                found.append((ended, _list_row(ended)) if ended else self._listed(run))
             except (RingsideError, OSError):
                 continue  # a folder that is being made or deleted, or not a run
         for run_id in set(self._ended) - {record.id for record, _ in found}:
@@ -164,14 +202,14 @@ class Desk:
             row = _list_row(record)
             kept = msgspec.structs.replace(record, epochs=list(record.epochs), windows=[])
         if record.final and record.exit is not None:
-            self._ended[run.id] = (kept, row)
+            self._ended[run.id] = kept
         return kept, row
 
     def _is_under_way(self, run: RunDir) -> bool:
         if run.exit.exists():
             return False
         try:
-            return self._listed(run)[1].state in ("launching", "running")
+            return self._listed(run)[1].state in ("queued", "launching", "running")
         except (RingsideError, OSError):
             return False
 
@@ -233,6 +271,9 @@ def _version(record: RunRecord) -> tuple[Any, ...]:
         record.failure is not None,
         record.exit is not None,
         record.started is not None,
+        record.hang,
+        record.asked,
+        len(record.checkpoints),
     )
 
 

@@ -12,6 +12,7 @@ class Visit(msgspec.Struct, frozen=True):
 
     root: str
     run_id: str | None = None
+    language: str = "en"
 
 
 class Seen(msgspec.Struct, frozen=True, tag="seen"):

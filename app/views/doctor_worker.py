@@ -23,6 +23,7 @@ from ringside.doctor.machine_check import case_of_machine
 from ringside.doctor.walkthrough import walk
 from ringside.errors import RingsideError
 from ringside.rundir import RunDir
+from ringside.words import speak
 
 NICE = 10
 
@@ -30,6 +31,7 @@ NICE = 10
 def main() -> int:
     """0 when there is a view or a sentence, 130 when it was stopped."""
     visit = msgspec.json.decode(sys.stdin.buffer.readline(), type=Visit)
+    speak(visit.language)
     os.nice(NICE)
     end_with_the_page()
     try:

@@ -15,7 +15,7 @@ from ringside.estimate import Estimate, estimate, inputs_for
 from ringside.hardware import Hardware
 from ringside.measurements.store import FOLDER
 from ringside.request import RunRequest, resolve
-from ringside.words import say
+from ringside.words import say, spoken
 
 BUDGET_S = 0.5
 """For all cards together: the plan waits for them."""
@@ -38,7 +38,7 @@ class CardEstimates:
         except RingsideError:
             return {}  # the plan says what is wrong
         # Which card is chosen changes nothing, so choosing one costs nothing.
-        key = (msgspec.structs.replace(request, preset=""), names)
+        key = (msgspec.structs.replace(request, preset=""), names, spoken())
         if self._known[0] != key:
             self._known = (key, self._words(request))
         return self._known[1]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ringside.data import parse_data, source_names
+from ringside.data import DataReport, parse_data, source_names
+from ringside.durations import parse_duration
 from ringside.errors import SpecError
 from ringside.request import RunRequest
 from ringside.spec import DataSpec
@@ -13,7 +14,16 @@ from ringside.words import say
 
 Values = Mapping[str, Any]
 
+Reports = Callable[[DataSpec], DataReport | None]
+"""The last check of a data set, if there was one."""
+
+LEAVE_OUT = "skip"
 HUB = "hf:"
+WAIT, BESIDE = "queue", "beside"
+"""What to do while other runs hold the devices."""
+
+OWN_FIELD = {"learning_rate": "learning_rate", "precision": "mixed_precision"}
+"""Settings of a preset that have a field of their own."""
 
 
 def request_of(values: Values) -> RunRequest:
@@ -29,6 +39,13 @@ def request_of(values: Values) -> RunRequest:
         image_size=_whole(values, "image_size"),
         separator=_separator(values),
         seed=_whole(values, "seed"),
+        weights=_text(values, "weights"),
+        profile=_whole(values, "profile"),
+        gpus=tuple(int(index) for index in values.get("gpus") or ()) or None,
+        queue=values.get("when_busy") == WAIT,
+        beside=values.get("when_busy") == BESIDE,
+        time_limit_s=_seconds(values, "time_limit"),
+        retries=int(bool(values.get("retry"))),
         overrides=_overrides(values),
         request_id=_text(values, "request_id"),
     )
@@ -77,14 +94,22 @@ def _whole(values: Values, name: str) -> int | None:
     return int(value)
 
 
+def _seconds(values: Values, name: str) -> int | None:
+    text = _text(values, name)
+    return None if text is None else parse_duration(text)
+
+
 def _overrides(values: Values) -> dict[str, str]:
     lines = [line.strip() for line in (_text(values, "overrides") or "").splitlines()]
     overrides = dict(_key_and_value(line) for line in lines if line)
-    rate = values.get("learning_rate")
-    if rate is not None:
-        if {"learning_rate", "training.learning_rate"} & set(overrides):
-            raise SpecError(say("train.twice"))
-        overrides["learning_rate"] = repr(float(rate))
+    taken = {key.rpartition(".")[2] for key in overrides}
+    for field, setting in OWN_FIELD.items():
+        value = values.get(field)
+        if value is None or value == "":
+            continue
+        if setting in taken:
+            raise SpecError(say("train.twice", name=say(f"field.{field}")))
+        overrides[setting] = repr(float(value)) if field == "learning_rate" else str(value)
     return overrides
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+from datetime import datetime
+
+from ringside.words import say
 
 DASH = "–"
 _MINUS = "\N{MINUS SIGN}"
@@ -86,7 +88,7 @@ def size(value: float | None) -> str:
 
 def clock(t: float | None) -> str:
     """Local day and time: `29 Nov, 17:41`."""
-    return DASH if t is None else time.strftime("%-d %b, %H:%M", time.localtime(t))
+    return DASH if t is None else say("figures.clock", at=datetime.fromtimestamp(t))
 
 
 def since(t: float | None, now: float) -> str:

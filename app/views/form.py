@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from app.views.check import without_bad_files
-from app.views.fields import Values, request_of
+from app.views.before import look_before, with_files_left_out
+from app.views.fields import LEAVE_OUT, WAIT, Reports, Values, request_of
+from app.views.terminal import terminal_command
 from ringside import yaml_text
 from ringside.data import DataReport
 from ringside.data.notes import counted
-from ringside.errors import RingsideError, SpecError
+from ringside.errors import RingsideError
 from ringside.estimate import store_estimate
 from ringside.hardware import Hardware
 from ringside.launch.local import start_run
 from ringside.launch.plan import make_plan, quoted_command
+from ringside.machine import GpuState
 from ringside.presets import Library, Preset, accelerate_config
 from ringside.request import resolve
-from ringside.rundir import RunDir
+from ringside.rundir import RunDir, list_run_dirs
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import DataSpec, FsdpConfig, RunSpec
 from ringside.speedup import baseline_of
-from ringside.words import say
+from ringside.words import say, translated
 
-Reports = Callable[[DataSpec], DataReport | None]
-"""The last check of a data set, if there was one."""
-
-LEAVE_OUT = "skip"
 MAIN_PRESETS = ("ddp", "ddp_bf16", "ddp_accum4", "fsdp")
+RECENT_RUNS = 20
 BASELINE_EPOCHS = 2
 """The first epoch is warm-up, so a baseline of one epoch would measure nothing."""
 
@@ -71,13 +69,17 @@ class Plan:
 class Preview:
     """The preset's own file, and what Start would use: Accelerate's file, command and settings.
 
-    What the form changes stands in `settings` and in the Accelerate file, never in `preset_yaml`.
+    `terminal` is the same run for a shell; `command` is what Ringside will execute in the folder of
+    the run. `environment` are (name, value, where it came from) that it adds for the ranks. What
+    the form changes stands in `settings` and in the Accelerate file, never in `preset_yaml`.
     """
 
     preset_yaml: str
     accelerate_yaml: str
+    terminal: str
     command: str
     settings: tuple[tuple[str, str, str], ...]
+    environment: tuple[tuple[str, str, str], ...] = ()
 
 
 def strategies(hardware: Hardware, library: Library | None = None) -> Strategies:
@@ -107,30 +109,34 @@ def find_card(name: str | None, hardware: Hardware) -> Card | None:
     return _card(preset, hardware) if preset else None
 
 
+def own_precision(name: str | None) -> str | None:
+    """The precision of a preset as its file says; None for a name that there is not."""
+    preset = Library().presets.get(name or "")
+    return preset.file.accelerate.mixed_precision if preset else None
+
+
 def _card(preset: Preset, hardware: Hardware) -> Card:
     about = preset.about
     fits = hardware.device in about.devices
     return Card(
         name=preset.name,
-        title=about.title,
-        why=about.why,
-        when=about.when,
-        limits=about.limits,
+        **{name: _told(preset, name) for name in ("title", "why", "when", "limits")},
         devices=" · ".join(say(f"device.{device}") for device in about.devices),
         origin=say(f"origin.{preset.origin}"),
         reason=None if fits else say(f"train.needs_{about.devices[0]}"),
     )
 
 
+def _told(preset: Preset, name: str) -> str:
+    """A built-in preset says it in the language of the reader, any other as its author wrote it."""
+    text: str = getattr(preset.about, name)
+    is_ours = preset.origin == "built-in"
+    return translated(f"preset.{preset.name}_{name}", text) if is_ours else text
+
+
 def spec_of(values: Values, hardware: Hardware, reports: Reports) -> RunSpec:
     """The request, resolved; bad files are left out as `--skip-bad` does, by the last check."""
-    spec = resolve(request_of(values), hardware)
-    if values.get("bad_files") != LEAVE_OUT:
-        return spec
-    report = reports(spec.data)
-    if report is None:
-        raise SpecError(say("train.check_first"))
-    return without_bad_files(spec, report)
+    return with_files_left_out(resolve(request_of(values), hardware), values, reports)
 
 
 def _no_report(_: DataSpec) -> DataReport | None:
@@ -148,11 +154,10 @@ def plan(values: Values, hardware: Hardware, reports: Reports = _no_report) -> P
 
 
 def _bad_file_notes(spec: RunSpec, report: DataReport | None) -> list[str]:
-    """What a run makes of the bad files that a check found."""
-    if report is None or not report.skip:
+    """How many of the bad files that a check found stay out of the run."""
+    if report is None or not report.skip or not spec.data.skip:
         return []
-    key = "train.bad_left_out" if spec.data.skip else "train.bad_stop"
-    return [say(key, bad=counted(len(report.skip), "bad file"))]
+    return [say("train.bad_left_out", bad=counted(len(report.skip), "bad file"))]
 
 
 def preview(
@@ -161,18 +166,44 @@ def preview(
     """The preview of the run, for a directory that does not exist yet."""
     spec = spec_of(values, hardware, reports)
     config = accelerate_config(spec.accelerate, spec.num_processes)
-    run = RunDir(root / say("train.new_run"))
+    made = make_plan(spec, RunDir(root / say("train.new_run")))
     return Preview(
         preset_yaml=Path(Library().get(spec.preset).path).read_text(encoding="utf-8"),
         accelerate_yaml=yaml_text.dump(config),
-        command=quoted_command(make_plan(spec, run)),
+        terminal=terminal_command(
+            request_of(values), spec.data, root, skip_bad=values.get("bad_files") == LEAVE_OUT
+        ),
+        command=quoted_command(made),
         settings=tuple(settings_table(spec)),
+        environment=tuple(
+            (name, value, say("source.preset" if name in spec.environment else "source.ringside"))
+            for name, value in made.environment.items()
+        ),
     )
 
 
-def start(values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report) -> RunDir:
-    """Start the run; asked twice with one `request_id` it is one run."""
-    return _start(spec_of(values, hardware, reports), hardware, root)
+def start(
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report,
+    gpus: tuple[GpuState, ...] = (),
+) -> RunDir:  # fmt: skip
+    """Start the run; asked twice with one `request_id` it is one run.
+
+    SpecError for an error of the preflight, and for a warning that nobody has accepted.
+    """
+    spec = spec_of(values, hardware, reports)
+    before = look_before(values, hardware, root, reports, gpus)
+    if not is_started(spec, root):
+        before.require()
+    run = _start(spec, hardware, root)
+    before.keep(run)
+    return run
+
+
+def is_started(spec: RunSpec, root: Path) -> bool:
+    """Whether this very form was started already: a second press asks no questions."""
+    if spec.request_id is None:
+        return False
+    return any(run.read(run.spec, RunSpec) == spec for run in list_run_dirs(root)[:RECENT_RUNS])
 
 
 def _start(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
@@ -183,9 +214,12 @@ def _start(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
 
 
 def start_baseline(
-    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report
-) -> RunDir:
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report,
+    gpus: tuple[GpuState, ...] = (),
+) -> RunDir:  # fmt: skip
     """Start the run that the form's run will be measured against."""
+    before = look_before(values, hardware, root, reports, gpus)
+    before.require()
     spec = spec_of(values, hardware, reports)
     baseline = msgspec.structs.replace(
         baseline_of(spec),
@@ -195,6 +229,16 @@ def start_baseline(
     return _start(baseline, hardware, root)
 
 
+def start_after_baseline(
+    values: Values, hardware: Hardware, root: Path, reports: Reports = _no_report,
+    gpus: tuple[GpuState, ...] = (),
+) -> RunDir:  # fmt: skip
+    """Start the baseline, and queue the form's run behind it; returns the form's run."""
+    values = {**values, "when_busy": WAIT}
+    start_baseline(values, hardware, root, reports, gpus)
+    return start(values, hardware, root, reports, gpus)
+
+
 def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
     """(setting, value, where it came from) for everything that is not a plain default."""
     rows = []
@@ -202,7 +246,13 @@ def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
         part, _, name = key.rpartition(".")
         value = getattr(getattr(spec, part) if part else spec, name)
         shown = value.label if isinstance(value, DataSpec) else value
-        if source != "default" and shown not in (None, ()) and not isinstance(shown, FsdpConfig):
+        # The page lets every run wait for its turn; that is no setting of this one.
+        if (
+            key != "queue"
+            and source != "default"
+            and shown not in (None, ())
+            and not isinstance(shown, FsdpConfig)
+        ):
             rows.append((key, _printable(shown), say(f"source.{source}")))
     if spec.data.skip:
         left_out = counted(len(spec.data.skip), "file")

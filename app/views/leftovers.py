@@ -12,7 +12,7 @@ from pathlib import Path
 from ringside.errors import RingsideError
 from ringside.shelf.deleting import empty_trash
 from ringside.shelf.leftovers import Leftover, end_leftovers, find_leftovers
-from ringside.words import say
+from ringside.words import in_this_language, say
 
 log = logging.getLogger("ringside.page")
 
@@ -56,7 +56,7 @@ class LeftoverWatch:
             if self._state.cleaning:
                 return
             self._state = LeftoverState(self._state.found, cleaning=True)
-        threading.Thread(target=self._end, daemon=True).start()
+        threading.Thread(target=in_this_language(self._end), daemon=True).start()
 
     def empty_trash(self) -> None:
         """Remove what was moved aside."""

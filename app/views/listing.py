@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from app.views.queue import tries_of
+from ringside.launch.claims import Claims
+from ringside.launch.queue import Place, places
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
 from ringside.shelf.figures import Figures, baselines_among, figures_of
@@ -22,7 +25,10 @@ MAX_SHOWN = 100
 
 @dataclass(frozen=True)
 class ListRow:
-    """One line of the list of runs."""
+    """One line of the list of runs.
+
+    `place` is that in the queue; `tries` are the other tries of the same run, see `tries_of`.
+    """
 
     id: str
     name: str
@@ -34,6 +40,13 @@ class ListRow:
     progress: str
     notes: Notes = NOTHING
     figures: Figures | None = None
+    place: Place | None = None
+    tries: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it stands in the queue."""
+        return self.place is not None
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,7 @@ class Listing:
         self._notes: dict[str, tuple[tuple[int, ...], Notes]] = {}
         self._baselines: tuple[State, dict[str, str | None]] = ([], {})
         self._figures: dict[str, tuple[str | None, Figures]] = {}
+        self._claims: Claims | None = None
 
     def complete(self, root: Path, listed: Sequence[tuple[RunRecord, ListRow]]) -> list[ListRow]:
         """The lines with their notes and figures, in the same order (newest first)."""
@@ -61,14 +75,23 @@ class Listing:
             for run_id in set(kept) - records.keys():
                 kept.pop(run_id, None)
         baselines = self._baselines_of(list(records.values()))
+        waits = any(row.state == "queued" for _, row in listed)
+        places = self._places(root) if waits else {}
         return [
             replace(
                 row,
+                place=places.get(row.id),
+                tries=tries_of(record),
                 notes=self._notes_of(RunDir(root / row.id)),
                 figures=self._figures_of(record, records.get(baselines.get(row.id) or "")),
             )
             for record, row in listed
         ]
+
+    def _places(self, root: Path) -> dict[str, Place]:
+        if self._claims is None or self._claims.root != root:
+            self._claims = Claims(root)
+        return {place.run_id: place for place in places(self._claims)}
 
     def _notes_of(self, run: RunDir) -> Notes:
         try:

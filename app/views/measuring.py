@@ -21,7 +21,7 @@ from app.views.measuring_messages import Done, Failed, Message, Order, Said, Wha
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.launch.occupied import require_idle
-from ringside.words import say
+from ringside.words import in_this_language, say, spoken
 
 log = logging.getLogger("ringside.page")
 
@@ -73,12 +73,12 @@ class Measuring:
                     return
                 raise RingsideError(say("consult.measuring_busy"))
             require_idle(self.root, hardware)
-            request = msgspec.json.encode(Order(what, str(self.root), run_id))
+            request = msgspec.json.encode(Order(what, str(self.root), run_id, spoken()))
             child = self._child = Child(WORKER, request=request, timeout_s=TIMEOUT_S)
             self._state = MeasuringState(
                 "running", what, run_id, say("consult.measuring"), time.time()
             )
-        threading.Thread(target=self._follow, args=(child,), daemon=True).start()
+        threading.Thread(target=in_this_language(self._follow), args=(child,), daemon=True).start()
 
     def stop(self) -> None:
         """End the one under way."""

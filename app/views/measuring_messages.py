@@ -15,6 +15,7 @@ class Order(msgspec.Struct, frozen=True):
     what: What
     root: str
     run_id: str | None = None
+    language: str = "en"
 
 
 class Said(msgspec.Struct, frozen=True, tag="said"):

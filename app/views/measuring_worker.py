@@ -16,12 +16,13 @@ from app.views.measuring_messages import Done, Failed, Message, Order, Said
 from ringside.doctor import measuring
 from ringside.errors import RingsideError
 from ringside.rundir import RunDir
-from ringside.words import say
+from ringside.words import say, speak
 
 
 def main() -> int:
     """0 when something was measured, 1 when not, 130 when it was stopped."""
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    speak(order.language)
     end_with_the_page()
     root = Path(order.root)
     try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,41 +11,50 @@ from app.views import figures
 from app.views.classes import ClassTable, class_tables
 from app.views.counts import EARLY_STOP, epoch_lines, step_lines
 from app.views.ending import failure_lines
+from app.views.hanging import HangView, hang_lines, hang_view
+from app.views.ranks import RankSplit, rank_split
 from app.views.setup import setup_lines, word_for
-from app.views.step import Step, step_view
+from app.views.step import Step, newest_windows, quantile_lines, step_view
 from app.views.traces import trace_lines
 from app.views.trials import checkpoint_of
-from ringside.checkpoints import CheckpointName, read_about
+from ringside.asking import asked_lines
+from ringside.checkpoints import CheckpointName, find_resumable, read_about
 from ringside.errors import RunDirError
-from ringside.run import EpochRow, RunRecord, require_spec
+from ringside.remedies import failure_kind, kind_title, what_to_try
+from ringside.run import FINAL_STATES, EpochRow, RunRecord, require_spec
 from ringside.rundir import RunDir
 from ringside.speedup import SpeedUp, speedup
 from ringside.words import say
 
-MAX_POINTS = 1000
-
-Point = tuple[float, float, str]
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One large number; `tone` is good, bad or plain."""
+    """One large number; `tone` is good, bad or plain.
+
+    A value that counts down reaches zero at `until_t` (seconds since 1970).
+    """
 
     value: str
     label: str
     tone: str = "plain"
+    until_t: float | None = None
 
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a run ended badly or early: a sentence, perhaps a rank and its traceback."""
+    """Why a run ended badly or early: a sentence, perhaps a rank and its traceback.
+
+    `remedies` are what to try, the most promising first; text between backquotes is a command.
+    """
 
     title: str
     sentence: str
     bad: bool
     traceback: str | None = None
     more: tuple[str, ...] = ()
+    remedies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,8 +76,6 @@ class RunView:
     tiles: tuple[Tile, ...]
     epochs: tuple[tuple[str, ...], ...]
     step: Step | None
-    loss_points: tuple[Point, ...]
-    score_points: tuple[Point, ...]
     ending: Ending | None
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -78,6 +85,23 @@ class RunView:
     epoch_lines: tuple[str, ...] = ()
     step_lines: tuple[str, ...] = ()
     checkpoint: Checkpoint | None = None
+    ranks: RankSplit | None = None
+    hang: HangView | None = None
+    asked: tuple[str, ...] = ()
+    asked_kinds: tuple[str, ...] = ()
+    resumable: bool = False
+    steps_per_epoch: int = 0
+    global_batch: int = 0
+
+    @property
+    def scale(self) -> dict[str, int]:
+        """What turns optimizer steps into epochs and images."""
+        return {"per_epoch": self.steps_per_epoch, "batch": self.global_batch}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the state can no longer change."""
+        return self.state in FINAL_STATES
 
     @property
     def can_profile(self) -> bool:
@@ -87,13 +111,14 @@ class RunView:
     @property
     def stoppable(self) -> bool:
         """Whether Stop makes sense now."""
-        return self.state in ("launching", "running")
+        return self.state in ("queued", "launching", "running")
 
 
 def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
     """The view of a run; raises RunDirError when its spec cannot be read."""
     spec = require_spec(record)
     gain = speedup(record, baseline)
+    windows, run = newest_windows(record.windows), RunDir(Path(record.path))
     return RunView(
         id=record.id,
         name=record.name,
@@ -101,24 +126,31 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         facts=(spec.preset, spec.model, spec.data.label, progress(record)),
         tiles=tuple(_tiles(record, gain)),
         epochs=tuple(_epoch_line(row, gain) for row in record.epochs),
-        step=step_view(record.windows),
-        loss_points=tuple(_loss_points(record)),
-        score_points=tuple(_score_points(record)),
+        step=step_view(windows),
         ending=_ending(record),
         warnings=tuple(w.message for w in record.warnings if w.code not in ("data", EARLY_STOP)),
-        notes=tuple(w.message for w in record.warnings if w.code == "data"),
+        notes=(*(w.message for w in record.warnings if w.code == "data"), *hang_lines(record)),
         setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
         classes=class_tables(record),
         epoch_lines=epoch_lines(record),
-        step_lines=(*step_lines(record), *trace_lines(record)),
+        step_lines=(*quantile_lines(windows), *step_lines(record), *trace_lines(record)),
         checkpoint=_checkpoint(record),
+        ranks=rank_split(run),
+        hang=hang_view(record),
+        asked=asked_lines(record),
+        asked_kinds=tuple(asked.kind for asked in record.asked),
+        resumable=_resumable(record, run),
+        steps_per_epoch=record.started.steps_per_epoch if record.started else 0,
+        global_batch=spec.global_batch,
     )
 
 
 def progress(record: RunRecord) -> str:
     """`epoch 4 of 10`, or what it does before the first epoch."""
     total = require_spec(record).epochs
+    if record.state == "queued":
+        return say("queue.progress")
     if record.final:
         done = record.epochs[-1].epoch if record.epochs else 0
         return say("run.epochs_done", n=done, total=total)
@@ -127,21 +159,14 @@ def progress(record: RunRecord) -> str:
     return word_for("phase", record.phase or "waiting")
 
 
-def sign_of_life(record: RunRecord, now: float) -> str:
-    """`last sign of life 1 s ago` while it lives, when it ended afterwards."""
+def _time_tile(record: RunRecord) -> Tile:
+    """What is left, as it was estimated last, or what it took."""
     if record.final:
-        return say("run.ended", when=figures.clock(record.finished_t or record.last_event_t))
-    started = record.owner.started if record.owner else record.created_t
-    return say("run.alive", ago=figures.since(record.last_event_t or started, now))
-
-
-def with_time_left(view: RunView, record: RunRecord, now: float) -> RunView:
-    """The view with the tile that changes by the second: what is left, or what it took."""
-    if record.final:
-        tile = Tile(figures.seconds(_total_time_s(record)), say("tile.total"))
-    else:
-        tile = Tile(figures.whole_seconds(record.time_left_s(now)), say("tile.left"))
-    return replace(view, tiles=(*view.tiles, tile))
+        return Tile(figures.seconds(_total_time_s(record)), say("tile.total"))
+    then = record.windows[-1].t if record.windows else None
+    left_s = record.time_left_s(then)
+    until_t = None if left_s is None or then is None else then + left_s
+    return Tile(figures.whole_seconds(left_s), say("tile.left"), until_t=until_t)
 
 
 def _total_time_s(record: RunRecord) -> float | None:
@@ -158,6 +183,7 @@ def _tiles(record: RunRecord, gain: SpeedUp) -> Iterator[Tile]:
     yield _auc_tile(record, scored)
     f1 = scored.f1_macro if scored else None
     yield Tile(figures.score(f1), say("tile.f1"))
+    yield _time_tile(record)
 
 
 def _epoch_tile(rows: Sequence[EpochRow]) -> Tile:
@@ -213,29 +239,6 @@ def _epoch_line(row: EpochRow, gain: SpeedUp) -> tuple[str, ...]:
     )
 
 
-def _loss_points(record: RunRecord) -> Iterator[Point]:
-    per_epoch = record.started.steps_per_epoch if record.started else 0
-    if per_epoch:
-        train = [
-            (window.step / per_epoch, window.train_loss, say("curve.train_loss"))
-            for window in record.windows
-            if window.train_loss is not None
-        ]
-        yield from thinned(train, MAX_POINTS // 2)
-    yield from _per_epoch(record.epochs, "val_loss", say("curve.val_loss"))
-
-
-def _score_points(record: RunRecord) -> Iterator[Point]:
-    yield from _per_epoch(record.epochs, "auc_macro", say("curve.auc"))
-    yield from _per_epoch(record.epochs, "f1_macro", say("curve.f1"))
-
-
-def _per_epoch(rows: Iterable[EpochRow], name: str, series: str) -> list[Point]:
-    values = [(row.epoch, getattr(row, name)) for row in rows]
-    points = [(float(epoch), value, series) for epoch, value in values if value is not None]
-    return thinned(points, MAX_POINTS // 2)
-
-
 def thinned(points: Sequence[T], limit: int) -> list[T]:
     """At most `limit` of the points, evenly spaced, the newest always among them."""
     if len(points) <= limit:
@@ -256,16 +259,28 @@ def _checkpoint(record: RunRecord) -> Checkpoint | None:
         return None
 
 
+def _resumable(record: RunRecord, run: RunDir) -> bool:
+    """Whether the run ended early and has a checkpoint to go on from."""
+    return record.final and record.state != "completed" and find_resumable(run) is not None
+
+
 def _ending(record: RunRecord) -> Ending | None:
     if not record.final or record.state == "completed":
         return None
     failure = record.failure
     reason = record.exit.reason if record.exit else say("run.owner_gone")
+    kind, remedies = failure_kind(record), what_to_try(record)
     if record.state != "failed" or failure is None:
         title, bad = say(f"ending.{record.state}"), record.state != "stopped"
-        return Ending(title, reason, bad=bad, more=failure_lines(record))
+        if kind not in (None, "unknown"):
+            title = say("ending.because", ending=title, kind=kind_title(kind))
+        return Ending(title, reason, bad=bad, more=failure_lines(record), remedies=remedies)
+    title = say("ending.failed_rank", rank=failure.rank)
+    if kind not in (None, "unknown"):
+        title = say("ending.because", ending=title, kind=kind_title(kind))
     return Ending(
-        title=say("ending.failed_rank", rank=failure.rank),
+        title=title,
+        remedies=remedies,
         sentence=failure.sentence,
         bad=True,
         traceback=None if failure.user_error else failure.traceback,

@@ -18,7 +18,7 @@ from app.views.trials import Picture
 from ringside.errors import RingsideError, RunDirError
 from ringside.rundir import RunDir
 from ringside.spec import DataSpec, RunSpec
-from ringside.words import say
+from ringside.words import in_this_language, say
 
 log = logging.getLogger("ringside.page")
 
@@ -56,7 +56,8 @@ class SampleShelf:
             self._taken[run.id] = SampleState("running")
             self._taken.move_to_end(run.id)
             self._forget()
-        threading.Thread(target=self._work, args=(run.id, spec.data), daemon=True).start()
+        work = in_this_language(self._work)
+        threading.Thread(target=work, args=(run.id, spec.data), daemon=True).start()
 
     def state(self, run_id: str) -> SampleState:
         """The pictures of a run, or how far they are."""

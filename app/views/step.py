@@ -10,10 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.views import figures
+from app.views.series import quantiles
 from ringside.events import WindowTimed
 from ringside.words import say
 
 WORTH_SAYING_RATIO = 0.1
+MAX_WINDOWS = 1000
+"""Of the newest epoch; a long one is no other in its last thousand windows."""
+
+MIN_WINDOWS = 5
+"""With fewer, a percentile says nothing."""
+
 PARTS = ("data", "forward", "backward", "wait", "optimizer", "rest")
 
 
@@ -36,15 +43,34 @@ class Step:
     sentence: str
 
 
-def step_view(windows: Sequence[WindowTimed]) -> Step | None:
-    """Means over the windows of the newest epoch, so that warm-up fades out by itself.
+def newest_windows(windows: Sequence[WindowTimed]) -> list[WindowTimed]:
+    """The last windows of the newest epoch, so that warm-up fades out by itself.
 
     Windows in which the profiler recorded are no measure of a step.
     """
-    windows = [window for window in windows if not window.profiled]
-    if not windows:
+    found: list[WindowTimed] = []
+    for window in reversed(windows):
+        if window.profiled:
+            continue
+        if len(found) == MAX_WINDOWS or (found and window.epoch != found[0].epoch):
+            break
+        found.append(window)
+    return found[::-1]
+
+
+def quantile_lines(newest: Sequence[WindowTimed]) -> tuple[str, ...]:
+    """How much steps differ: median and 95th percentile over the windows of the newest epoch."""
+    if len(newest) < MIN_WINDOWS:
+        return ()
+    p50, p95 = map(figures.milliseconds, quantiles([window.step_ms for window in newest]))
+    return (say("step.quantiles", p50=p50, p95=p95, n=len(newest)),)
+
+
+def step_view(windows: Sequence[WindowTimed]) -> Step | None:
+    """Means over the newest windows."""
+    newest = newest_windows(windows)
+    if not newest:
         return None
-    newest = [w for w in windows if w.epoch == windows[-1].epoch]
     steps = sum(window.num_steps for window in newest) or 1
     total = sum(window.step_ms * window.num_steps for window in newest) / steps
     times = dict.fromkeys(PARTS, 0.0)

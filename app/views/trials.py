@@ -24,7 +24,7 @@ from ringside.checkpoints import CheckpointName, find_model
 from ringside.data import thumbnail
 from ringside.errors import DataError, RingsideError, RunDirError
 from ringside.rundir import RunDir
-from ringside.words import say
+from ringside.words import in_this_language, say
 
 log = logging.getLogger("ringside.page")
 
@@ -91,7 +91,7 @@ class Trials:
             while len(self._trials) > MAX_KEPT:
                 self._trials.popitem(last=False)
         work = (trial_id, state, found[1], pictures)
-        threading.Thread(target=self._work, args=work, daemon=True).start()
+        threading.Thread(target=in_this_language(self._work), args=work, daemon=True).start()
         return trial_id
 
     def state(self, trial_id: str | None) -> TrialState:

@@ -42,19 +42,26 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     observed: tuple[Any, ...] | None = None
 
 
-def configuration(records: Sequence[RunRecord]) -> tuple[Difference, ...]:
-    """All differences, group by group; empty for equal runs and for a single one."""
+def configuration(
+    records: Sequence[RunRecord], *, everything: bool = False
+) -> tuple[Difference, ...]:
+    """All differences, group by group; empty for equal runs and for a single one.
+
+    `everything`: lines in which the runs agree, too.
+    """
     asked = [dict(_requested(record)) for record in records]
     seen = [dict(_observed(record)) for record in records]
     keys = dict.fromkeys(key for facts in (*asked, *seen) for key in facts)
-    lines = (_line(key, asked, seen) for key in keys)
+    lines = (_line(key, asked, seen, everything) for key in keys)
     found = [line for line in lines if line is not None]
     return tuple(sorted(found, key=lambda line: GROUPS.index(line.group)))
 
 
-def _line(key: tuple[Group, str], asked: list[Facts], seen: list[Facts]) -> Difference | None:
+def _line(
+    key: tuple[Group, str], asked: list[Facts], seen: list[Facts], everything: bool
+) -> Difference | None:
     requested, observed = _values(key, asked), _values(key, seen)
-    if not (_differs(requested) or _differs(observed)):
+    if not (everything or _differs(requested) or _differs(observed)):
         return None
     group, name = key
     return Difference(group=group, name=name, requested=requested, observed=observed)

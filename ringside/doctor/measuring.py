@@ -17,6 +17,7 @@ from ringside.measurements import Sweep
 from ringside.measurements.store import Store
 from ringside.run import fold_run, require_spec
 from ringside.rundir import RunDir
+from ringside.words import DEFAULT, speaking
 
 Say = Callable[[str], None]
 SECONDS_PER_ARM = 10.0
@@ -26,7 +27,8 @@ def look_at_machine(root: Path) -> tuple[Machine, Path]:
     """What this machine has, and the file that keeps it."""
     from ringside.launch.torch_report import check_machine
 
-    machine = check_machine(root, load_links=True)
+    with speaking(DEFAULT):  # what it could not read is kept
+        machine = check_machine(root, load_links=True)
     return machine, keep_machine(machine, root)
 
 

@@ -10,7 +10,7 @@ from ringside.doctor.bands import WARNING, severity_of
 from ringside.doctor.findings import Evidence, Finding, Severity
 from ringside.trace import RankFacts
 from ringside.trace.findings import Cause, Confidence
-from ringside.words import say
+from ringside.words import say, translated
 
 SENTENCES = ("", "_refutation", "_next")
 
@@ -82,5 +82,5 @@ def file_of(rank: RankFacts) -> str:
 
 
 def seen(label: str, value: str, source: str) -> Evidence:
-    """One line of evidence."""
-    return Evidence(label=label, value=value, source=source)
+    """One line of evidence; `label` is English, and said in the language where it has it."""
+    return Evidence(label=translated(f"evidence.{label}", label), value=value, source=source)

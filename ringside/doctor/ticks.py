@@ -218,7 +218,8 @@ def _figure(name: str, value: str | None, source: str | None, how: str, **values
 
 def _rate(spec: RunSpec) -> str:
     """`0.004, square-root rule`."""
-    return f"{spec.learning_rate:.3g}, {say(f'rule.{spec.training.learning_rate_rule}')} rule"
+    rule = say(f"rule.{spec.training.learning_rate_rule}")
+    return say("doctor.walk_rate", rate=spec.learning_rate, rule=rule)
 
 
 def _sent(num_bytes: int | None, num: int, passes: int) -> str | None:

@@ -16,6 +16,7 @@ from ringside.measurements.store import Store
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
+from ringside.words import DEFAULT, speaking
 
 MANY_SAMPLES = 2**40
 FARTHEST_RANKS = 16
@@ -75,6 +76,7 @@ def num_samples_of(spec: RunSpec, *, is_hurried: bool = False) -> int | None:
     return count_training(spec.data, spec.global_batch if is_hurried else MANY_SAMPLES)
 
 
+@speaking(DEFAULT)  # as all files of runs
 def store_estimate(run: RunDir, spec: RunSpec, hardware: Hardware, root: Path) -> Estimate | None:
     """Write `estimate.json` of a run that is being started; None where nothing can be predicted.
 

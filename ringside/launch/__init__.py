@@ -13,6 +13,12 @@ memory_kills  whether the kernel ended a process for lack of memory
 ladder      request, SIGTERM, SIGKILL, and proof that nothing is left
 stop        ask a run to stop and wait for its end
 occupied    runs beside which nothing can be measured
+claims      which runs of this machine hold its devices, and which wait for them
+queue       whose turn it is to start, and who stands in the way
+queue_order the order where a person changed it, and the pause
+turn        a waiting run's own look at the queue
+retry       another try of a run that failed for a reason that may pass
+supervisor_log  what went wrong where nobody was there to be told
 locks       one starter and one reconciler at a time
 reconcile   close the books of runs whose owner is gone
 probing     measure this machine, a model or a request in processes of their own

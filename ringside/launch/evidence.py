@@ -17,7 +17,7 @@ from ringside.spec import RunSpec
 
 NO_CHECKPOINT = "It has no checkpoint yet; start it again."
 READS_PICTURES = ("compile", "train", "evaluate")
-EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "flight_rank*")
+EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "rank*.stacks.txt", "flight_rank*")
 
 
 class Resumable(NamedTuple):

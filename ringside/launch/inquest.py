@@ -68,6 +68,12 @@ class Traces:
         return told or self.nccl_timeout is not None
 
     @property
+    def nccl_gave_up(self) -> bool:
+        """Whether it was NCCL's watchdog that gave up waiting, by its own words."""
+        words = "".join(error.traceback or "" for error in self.errors if error.is_consequence)
+        return self.nccl_timeout is not None or "WorkNCCL" in words or "NCCL timeout" in words
+
+    @property
     def silent(self) -> list[Mark]:
         """Marks of ranks that neither said why they end nor died by the launcher's account."""
         spoken = {error.rank for error in self.errors} | {rank for rank, _ in self.deaths}

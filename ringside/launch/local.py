@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import nullcontext
 from pathlib import Path
 
 from ringside import yaml_text
 from ringside.errors import LaunchError
 from ringside.hardware import Hardware
 from ringside.identity import RUN_TOKEN, wait_until
-from ringside.launch.locks import locked, run_lock
-from ringside.launch.plan import import_environment, make_plan
+from ringside.launch.locks import queue_lock, run_lock
+from ringside.launch.plan import import_environment, make_plan, without_secrets
+from ringside.launch.queue import refuse_held
 from ringside.presets import accelerate_config
 from ringside.rundir import RunDir, create_run_dir, list_run_dirs, write_atomic
 from ringside.spec import RunSpec
@@ -27,10 +27,15 @@ def create_run(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
     """The run directory of this request, with spec, Accelerate file, plan and hardware in it.
 
     Asked again with the same `request_id`, it returns the directory of the first time; processes
-    and threads may ask at once. Raises RunDirError where `root` cannot be written.
+    and threads may ask at once. Raises RunDirError where `root` cannot be written, LaunchError for
+    GPUs that another run holds, unless the spec says `queue` or `beside`.
     """
-    with locked(root, "create") if spec.request_id else nullcontext():
-        return _requested_run(root, spec) or _fill_run_dir(spec, hardware, root)
+    # From spec.json on it holds its devices, or waits for them, in the eyes of all others.
+    with queue_lock(root):
+        known = _requested_run(root, spec)
+        if known is None:
+            refuse_held(root, spec)
+        return known or _fill_run_dir(spec, hardware, root)
 
 
 def start(run: RunDir) -> None:
@@ -83,11 +88,9 @@ def _fill_run_dir(spec: RunSpec, hardware: Hardware, root: Path) -> RunDir:
 
 
 def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
-    environment = os.environ | import_environment()
+    environment = without_secrets(os.environ | import_environment())
     # A page that was itself started inside a run must not mark its supervisors as part of it.
-    # And the page's password is no business of the ranks.
-    for name in (RUN_TOKEN, "RINGSIDE_PASSWORD"):
-        environment.pop(name, None)
+    environment.pop(RUN_TOKEN, None)
     try:
         with run.supervisor_log.open("ab") as log:
             return subprocess.Popen(

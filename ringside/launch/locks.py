@@ -17,22 +17,27 @@ def run_lock(run: RunDir) -> AbstractContextManager[None]:
     return locked(run.path.parent, run.id)
 
 
+def queue_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> AbstractContextManager[None]:
+    """Held by whoever makes a run, lets one out of the queue, or changes its order."""
+    return locked(root, "queue", timeout_s)
+
+
 @contextmanager
-def locked(root: Path, name: str) -> Iterator[None]:
+def locked(root: Path, name: str, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     """Hold the lock `name` of a runs folder.
 
-    Raises RunDirError where it cannot be made, LaunchError when it is not free after a minute.
+    Raises RunDirError where it cannot be made, LaunchError when it is not free in time.
     """
     from filelock import FileLock, Timeout
 
     path = root / ".locks" / f"{name}.lock"
-    lock = FileLock(path, timeout=LOCK_TIMEOUT_S)
+    lock = FileLock(path, timeout=timeout_s)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
         raise LaunchError(
-            f"Another Ringside has held {path} for {LOCK_TIMEOUT_S:.0f} s; try again later."
+            f"Another Ringside has held {path} for {timeout_s:.0f} s; try again later."
         ) from None
     except OSError as error:
         raise RunDirError(

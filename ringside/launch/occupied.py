@@ -7,7 +7,7 @@ from pathlib import Path
 from ringside.errors import LaunchError, RingsideError
 from ringside.hardware import Hardware
 from ringside.records import is_local
-from ringside.run import fold_run
+from ringside.run import IDLE_STATES, fold_run
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.spec import RunSpec
 from ringside.words import say
@@ -41,4 +41,4 @@ def _uses(run: RunDir, hardware: Hardware) -> bool:
     except RingsideError:
         return False  # written by a newer Ringside
     is_elsewhere = record.owner is not None and not is_local(record.owner)
-    return not (record.final or is_elsewhere)
+    return not (record.state in IDLE_STATES or is_elsewhere)

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,8 @@ from ringside.identity import RUN_TOKEN
 from ringside.records import launcher_above
 from ringside.rundir import RunDir
 from ringside.spec import FORMAT, RunSpec
+
+SECRETS = frozenset({"RINGSIDE_PASSWORD", "RINGSIDE_VIEW_PASSWORD"})
 
 _FINDS_OURS = """
 import importlib.util, os, sys
@@ -75,6 +78,11 @@ def import_environment() -> dict[str, str]:
         parts = [str(_packages_folder()), inherited]
         environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
     return environment
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """A copy without the page's passwords, which are no business of what the page starts."""
+    return {name: value for name, value in environment.items() if name not in SECRETS}
 
 
 def _argv(spec: RunSpec, run: RunDir) -> list[str]:

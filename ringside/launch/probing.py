@@ -24,6 +24,7 @@ from ringside.measurements.keys import key_of_machine, key_of_spec, transport_va
 from ringside.measurements.transport import log_variables, transport_of
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
+from ringside.words import DEFAULT
 from ringside.words import say as word
 
 Say = Callable[[str], None]
@@ -104,7 +105,7 @@ def _measure_trials(
     try:
         tried = launch_probe(spec, run, "trials", arguments, Sweep, timeout_s=timeout_s, alone=True)
     except RingsideError as error:
-        return (), (word("probes.no_trials", why=str(error)),)
+        return (), (word("probes.no_trials", DEFAULT, why=str(error)),)
     return tried.series, tried.failed
 
 

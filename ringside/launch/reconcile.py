@@ -97,7 +97,10 @@ def _why_abandoned(run: RunDir) -> str | None:
     if owner_is_alive(owner):
         return None
     if owner.process.boot_id != boot_id():
-        return "The machine was restarted while it ran"
+        did = "waited in the queue" if owner.waiting else "ran"
+        return f"The machine was restarted while it {did}"
+    if owner.waiting:
+        return "Its supervisor ended while it waited in the queue"
     who = "supervisor" if owner.kind == "supervisor" else "trainer"
     return f"Its {who} ended without an exit record (killed, perhaps out of memory)"
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from contextlib import suppress
 
 from ringside.errors import LaunchError, RingsideError
 from ringside.identity import wait_until
 from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.locks import run_lock
 from ringside.launch.reconcile import reconcile
+from ringside.launch.supervisor_log import note
 from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
 from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
 from ringside.rundir import RunDir
@@ -62,17 +61,11 @@ def _see_through(run: RunDir) -> None:
     try:
         stop_run(run, timeout_s=TERMINAL_TIMEOUT_S)
     except (RingsideError, OSError) as error:
-        _note(run, str(error))
+        note(run, f"The stop failed: {error}")
     except Exception as error:
         # Nobody sees the traceback of this thread but whoever started the page.
-        _note(run, repr(error))
+        note(run, f"The stop failed: {error!r}")
         raise
-
-
-def _note(run: RunDir, why: str) -> None:
-    clock = time.strftime("%Y-%m-%d %H:%M:%S")
-    with suppress(OSError), run.supervisor_log.open("a", encoding="utf-8") as stream:
-        stream.write(f"{clock} The stop failed: {why}\n")
 
 
 def _has_ended(run: RunDir) -> bool:

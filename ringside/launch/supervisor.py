@@ -1,7 +1,7 @@
 """The detached process that owns one run: `python -m ringside.launch.supervisor RUN_DIR`.
 
-It starts the plan, waits for it, carries a stop request through to the end, and alone writes
-owner.json, console.log and exit.json. It needs no page and no terminal.
+It waits for the run's turn, starts the plan, waits for it, carries a stop request through to the
+end, and alone writes owner.json, console.log and exit.json. It needs no page and no terminal.
 """
 
 from __future__ import annotations
@@ -18,13 +18,19 @@ from pathlib import Path
 from ringside import identity
 from ringside.errors import LaunchError, RingsideError, RunDirError
 from ringside.identity import ProcessIdentity, descendants, run_processes, wait_gone
+from ringside.launch.hang_watch import HangWatch
 from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.memory_kills import num_memory_kills
 from ringside.launch.plan import LaunchPlan
+from ringside.launch.retry import retry
+from ringside.launch.sampling import Sampler
+from ringside.launch.stack_dump import rank_processes
 from ringside.launch.stall import StallWatch
+from ringside.launch.turn import Turn
 from ringside.launch.verdict import Verdict, judge
 from ringside.records import write_exit, write_owner
 from ringside.rundir import RunDir, check_format
+from ringside.spec import RunSpec
 
 POLL_S = 0.25
 SETTLE_S = 2.0
@@ -38,13 +44,18 @@ class Supervisor:
     def __init__(self, run: RunDir) -> None:
         self.run = run
         self.grace_s = stop_grace_s()
+        self.spec = run.read(run.spec, RunSpec)
         self.launcher: subprocess.Popen[bytes] | None = None
         self.launcher_identity: ProcessIdentity | None = None
         self.signalled = False
         self.stop_seen: float | None = None
+        self.launched: float | None = None
+        self.out_of_time = False
         self.forced = False
         self.stall = StallWatch(run)
         self.stalled_s: float | None = None
+        self.hang = HangWatch(run, lambda: descendants(os.getpid()))
+        self.sampler = Sampler(run, lambda: rank_processes(run, descendants(os.getpid())))
         self.memory_kills = num_memory_kills()
         self.heartbeat = time.monotonic()
 
@@ -53,17 +64,21 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         become_subreaper()
-        write_owner(self.run, "supervisor")
-        if self.run.requested("stop"):
+        write_owner(self.run, "supervisor", waiting=self._may_wait())
+        if not self._wait_for_turn():
             return Verdict("stopped", "Stopped on request before it started.")
         try:
             self._start()
         except (OSError, RingsideError) as error:
             return Verdict("failed", f"The launcher could not be started: {error}")
+        self.sampler.start()
         survivors = self._watch() or self._end_leftovers()
+        self.hang.end()
+        self.sampler.end()
         return judge(
             self.run, self.return_code, forced=self.forced, survivors=survivors,
             stalled_s=self.stalled_s, memory_kills=self._new_memory_kills(),
+            limit_s=self._limit_s() if self.out_of_time else None,
         )  # fmt: skip
 
     @property
@@ -81,8 +96,27 @@ class Supervisor:
     def _on_signal(self, _number: int, _frame: object) -> None:
         self.signalled = True
 
+    def _may_wait(self) -> bool:
+        return self.spec is not None and self.spec.queue
+
+    def _limit_s(self) -> int | None:
+        return self.spec.time_limit_s if self.spec else None
+
+    def _wait_for_turn(self) -> bool:
+        """Until this run may use its devices; False when it was stopped before."""
+        turn = Turn(self.run) if self._may_wait() else None
+        while not (self.signalled or any(map(self.run.requested, ("stop", "stop-after-epoch")))):
+            if turn is None or turn.take():
+                return True
+            self._beat()
+            time.sleep(POLL_S)
+        return False
+
     def _start(self) -> None:
         plan = read_plan(self.run)
+        # What happened while the run waited does not tell of it.
+        self.memory_kills = num_memory_kills()
+        self.launched = time.monotonic()
         with self.run.console.open("ab") as console:
             self.launcher = subprocess.Popen(
                 plan.argv,
@@ -110,6 +144,7 @@ class Supervisor:
             self.stalled_s = self.stall.stalled_s()
             if self.stalled_s is not None:
                 return self.end_everything()
+            self.hang.look()
             self._beat()
             time.sleep(POLL_S)
         return set()
@@ -123,18 +158,26 @@ class Supervisor:
         return self.return_code is not None
 
     def _out_of_grace(self) -> bool:
-        asked = self.signalled or self.run.requested("stop")
-        if self.stop_seen is None and asked:
+        if self.stop_seen is None and self._is_asked_to_stop():
             self.stop_seen = time.monotonic()
             self._tell_trainer()
         return self.stop_seen is not None and time.monotonic() - self.stop_seen >= self.grace_s
 
+    def _is_asked_to_stop(self) -> bool:
+        """By a person, a signal, or because its time is up; of these the first one counts."""
+        if self.signalled or self.run.requested("stop"):
+            return True
+        limit_s = self._limit_s()
+        if limit_s is not None and self.launched is not None:
+            self.out_of_time = time.monotonic() - self.launched >= limit_s
+        return self.out_of_time
+
     def _tell_trainer(self) -> None:
-        """A signal to the supervisor becomes a request, which is what the trainer looks for."""
+        """A signal or the time limit becomes a request, which is what the trainer looks for."""
         if not self.run.requested("stop"):
             # On a full disk the trainer does not hear of it; the ladder ends it after the grace.
             with suppress(OSError, RunDirError):
-                self.run.request("stop", by="signal")
+                self.run.request("stop", by="time_limit" if self.out_of_time else "signal")
 
     def _end_leftovers(self) -> set[ProcessIdentity]:
         """The launcher has ended: what it left behind gets a moment, then the ladder."""
@@ -191,6 +234,7 @@ def main(argv: list[str]) -> str | None:
     try:
         supervisor = Supervisor(run)
         verdict = _supervise(supervisor)
+        again = _retried(run, verdict)
         write_exit(
             run,
             state=verdict.state,
@@ -198,10 +242,20 @@ def main(argv: list[str]) -> str | None:
             return_code=supervisor.return_code,
             signal=verdict.signal,
             failure=verdict.failure,
+            retried_as=again.id if again else None,
         )
     except RingsideError as error:
         return str(error)
     return None
+
+
+def _retried(run: RunDir, verdict: Verdict) -> RunDir | None:
+    """The other try of the run, if any; whatever goes wrong there, this one gets its record."""
+    try:
+        return retry(run, verdict)
+    except Exception:
+        traceback.print_exc()
+        return None
 
 
 def _supervise(supervisor: Supervisor) -> Verdict:

@@ -6,6 +6,8 @@ from collections.abc import Collection
 
 import msgspec
 
+from ringside.causes import kind_of
+from ringside.durations import duration
 from ringside.events import Event, PhaseStarted, RunFinished, StopAgreed, decode_lines
 from ringside.identity import ProcessIdentity
 from ringside.launch.blame import place
@@ -20,6 +22,7 @@ COMPLETED = "Completed."
 WITHOUT_PROFILE = "Completed; the profile after training did not come to its end."
 STOPPED = "Stopped on request; the trainer ended by itself."
 STOPPED_BY_FORCE = "Stopped on request; the trainer did not end in time and was ended."
+STOPPED_AT_LIMIT = "Stopped: it reached its time limit of {limit}"
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -39,23 +42,31 @@ def judge(
     survivors: Collection[ProcessIdentity] = (),
     stalled_s: float | None = None,
     memory_kills: int | None = None,
+    limit_s: int | None = None,
 ) -> Verdict:
     """The verdict on a run whose launcher ended with `return_code`.
 
     `forced`: after a stop request the ladder had to end it. `survivors`: processes that could not
     be ended; with any left, a run is never called stopped. `stalled_s` and `memory_kills` as in
-    `Traces`.
+    `Traces`. `limit_s`: the time limit, where the stop came of it.
     """
     if survivors:
         left = name_processes(survivors)
         return Verdict("failed", f"Could not end {left} of this run; end them by hand.")
     if return_code == 0 and not _left_early(run):
-        return Verdict("stopped", STOPPED) if _ended_early(run) else Verdict("completed", COMPLETED)
+        return _stopped(limit_s) if _ended_early(run) else Verdict("completed", COMPLETED)
     if _ended_in_profile(run):
         return Verdict("completed", WITHOUT_PROFILE)
     if forced:
-        return Verdict("stopped", STOPPED_BY_FORCE)
+        return _stopped(limit_s, forced=True)
     return _failed(run, Traces(run, return_code, stalled_s, memory_kills))
+
+
+def _stopped(limit_s: int | None, *, forced: bool = False) -> Verdict:
+    if limit_s is None:
+        return Verdict("stopped", STOPPED_BY_FORCE if forced else STOPPED)
+    how = "; the trainer did not end in time and was ended." if forced else "."
+    return Verdict("stopped", STOPPED_AT_LIMIT.format(limit=duration(limit_s)) + how)
 
 
 def name_processes(processes: Collection[ProcessIdentity]) -> str:
@@ -106,6 +117,11 @@ def _failed(run: RunDir, traces: Traces) -> Verdict:
     failure = Failure(
         rank=found.rank,
         cause=found.cause,
+        kind=kind_of(
+            found.cause,
+            nccl_gave_up=traces.nccl_gave_up,
+            memory_ran_out=bool(traces.memory_kills),
+        ),
         where=where,
         last_collective=last_collective(spec, traces),
         checkpoint=checkpoint.standing if checkpoint else None,

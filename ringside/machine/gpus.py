@@ -51,7 +51,7 @@ def read_gpu(gpu: Gpu, handle: Any) -> GpuState:
         temperature_c=ask(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
         sm_clock_mhz=ask(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
         max_sm_clock_mhz=ask(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
-        throttle_reasons=_reasons(handle),
+        throttle_reasons=clock_reasons(handle),
         pcie_generation=generation,
         max_pcie_generation=ask(pynvml.nvmlDeviceGetMaxPcieLinkGeneration, handle) or None,
         pcie_width=width,
@@ -73,7 +73,7 @@ def _watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _reasons(handle: Any) -> tuple[str, ...]:
+def clock_reasons(handle: Any) -> tuple[str, ...]:
     """Why the clocks are not higher, in words; the name of the question changed with driver 535."""
     import pynvml
 

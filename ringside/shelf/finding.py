@@ -80,6 +80,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None = None
     notes: Notes = NOTHING
     figures: Figures | None = None
+    retry_of: str | None = None
+    retried_as: str | None = None
 
 
 def check_query(query: Query) -> Query:
@@ -140,6 +142,7 @@ def _entries(root: Path) -> Iterator[Entry]:
             yield Entry(
                 id=summary.id, state=summary.state, preset=summary.preset, data=summary.data,
                 model=summary.model, started=summary.started, notes=read_notes(run),
+                retry_of=summary.retry_of, retried_as=summary.retried_as,
             )  # fmt: skip
 
 

@@ -1,19 +1,53 @@
-"""The word catalogue: every sentence a person reads is a template here, filled by language."""
+"""The word catalogue: every sentence a person reads is a template here, filled by language.
+
+One file a language; a sentence that a language lacks is said in English. Files of runs are always
+English: nothing that writes them (supervisor, trainer) asks for another language.
+"""
 
 from __future__ import annotations
 
 import functools
 import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 DEFAULT = "en"
+VARIABLE = "RINGSIDE_LANGUAGE"
+LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
+"""The first of them that is set decides, as in POSIX."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_FOLDER = Path(__file__).parent
+_spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
+_heard: ContextVar[dict[str, tuple[str, dict[str, Any]]] | None] = ContextVar("heard", default=None)
+
+
+@dataclass
+class _Process:
+    """The language where no context names one: threads, and a command in a terminal."""
+
+    language: str = DEFAULT
+
+
+_process = _Process()
 
 
 @functools.cache
-def catalogue(language: str = DEFAULT) -> dict[str, str]:
-    """All templates of a language as `section.key`."""
-    text = (Path(__file__).parent / f"{language}.toml").read_text(encoding="utf-8")
+def languages() -> tuple[str, ...]:
+    """The languages that there are, English first."""
+    found = sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return (DEFAULT, *(name for name in found if name != DEFAULT))
+
+
+@functools.cache
+def templates(language: str) -> dict[str, str]:
+    """What the language's own file holds, as `section.key`."""
+    text = (_FOLDER / f"{language}.toml").read_text(encoding="utf-8")
     return {
         f"{section}.{key}": template
         for section, entries in tomllib.loads(text).items()
@@ -21,6 +55,104 @@ def catalogue(language: str = DEFAULT) -> dict[str, str]:
     }
 
 
-def say(key: str, language: str = DEFAULT, **values: Any) -> str:
+@functools.cache
+def _complete(language: str) -> dict[str, str]:
+    return templates(DEFAULT) | templates(language)
+
+
+def catalogue(language: str | None = None) -> dict[str, str]:
+    """All templates of a language, by default of the one spoken now."""
+    return _complete(language or spoken())
+
+
+def say(key: str, language: str | None = None, **values: Any) -> str:
     """The template `key` with its values filled in; an unknown key is a programmer's error."""
-    return catalogue(language)[key].format(**values)
+    text = catalogue(language)[key].format(**values)
+    if (heard := _heard.get()) is not None:
+        heard.setdefault(text, (key, values))
+    return text
+
+
+def translated(key: str, text: str) -> str:
+    """An English text that stands elsewhere, such as in a preset, where the language has it."""
+    return catalogue().get(key, text)
+
+
+def spoken() -> str:
+    """The language of this context: a visitor's of the page, else the process's."""
+    return _spoken.get() or _process.language
+
+
+def speak(language: str) -> None:
+    """From now on the process speaks it, where no context names another."""
+    _process.language = _known(language)
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Inside, this context (a request, a task) speaks the language."""
+    token = _spoken.set(_known(language))
+    try:
+        yield
+    finally:
+        _spoken.reset(token)
+
+
+@contextmanager
+def remembering() -> Iterator[Callable[[str], str]]:
+    """Inside, what is said is remembered; yields what finds the English of such a sentence.
+
+    A person reads a refusal in their language, and the log keeps it in English.
+    """
+    heard: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def english(text: str) -> str:
+        if text not in heard:
+            return text
+        key, values = heard[text]
+        said = {name: v for name, v in values.items() if isinstance(v, str) and v != text}
+        known = values | {name: english(value) for name, value in said.items()}
+        return templates(DEFAULT)[key].format(**known)
+
+    token = _heard.set(heard)
+    try:
+        yield english
+    finally:
+        _heard.reset(token)
+
+
+def in_this_language(function: Callable[P, R]) -> Callable[P, R]:
+    """The function for another thread, which would speak the process's language otherwise."""
+    language = spoken()
+
+    @functools.wraps(function)
+    def speaks(*args: P.args, **kwargs: P.kwargs) -> R:
+        with speaking(language):
+            return function(*args, **kwargs)
+
+    return speaks
+
+
+def language_of(environment: Mapping[str, str]) -> tuple[str, str | None]:
+    """What RINGSIDE_LANGUAGE asks for, else the locale, else English; and a complaint or None."""
+    asked = environment.get(VARIABLE, "").strip()
+    if asked:
+        found = nearest_language(asked)
+        if found is not None:
+            return found, None
+        known = ", ".join(languages())
+        return DEFAULT, say("language.unknown", DEFAULT, name=VARIABLE, asked=asked, known=known)
+    locale = next((environment[name] for name in LOCALE if environment.get(name)), "")
+    return nearest_language(locale) or DEFAULT, None
+
+
+def nearest_language(tag: str) -> str | None:
+    """The language of `zh`, `zh-CN` or `zh_CN.UTF-8`; None for one that there is not."""
+    name = tag.replace("_", "-").partition(".")[0].partition("-")[0].strip().lower()
+    return name if name in languages() else None
+
+
+def _known(language: str) -> str:
+    if language not in languages():
+        raise ValueError(f"There is no language {language!r}.")
+    return language

@@ -18,9 +18,16 @@ CLONE = Path(cli.__file__).parents[1]
 BASE, RUN = "20260101-000000-calm-fox", "20260102-000000-swift-hare"
 
 FLAGS = {
-    "run": "--batch --data --dry-run --epochs --follow --image-size --keep-global-batch --model "
-    "--processes --profile --seed --separator --set --skip-bad --weights",
-    "resume": "--epochs --follow --processes",
+    "run": "--batch --beside --data --dry-run --epochs --follow --gpus --image-size "
+    "--keep-global-batch --model --processes --profile --queue --retry --seed --separator --set "
+    "--skip-bad --time-limit --weights",
+    "resume": "--beside --epochs --follow --gpus --processes --queue",
+    "queue": "--json",
+    "queue up": "",
+    "queue down": "",
+    "queue first": "",
+    "queue pause": "",
+    "queue resume": "",
     "watch": "",
     "list": "--archived --json --limit --preset --search --sort --state --tag",
     "tag": "",
@@ -39,7 +46,7 @@ FLAGS = {
     "--measure --model --processes --set",
     "compare": "--baseline --classes --json",
     "trace": "--json --nccl",
-    "ui": "--host --open --port",
+    "ui": "--allow-host --host --open --port --root-path --view-password-file --viewers",
     "demo": "--epochs --once --port",
     "presets list": "--json",
     "presets show": "--json",
@@ -53,11 +60,14 @@ FLAGS = {
     "--yes",
 }
 
-LIST_KEYS = {"id", "state", "preset", "data", "started", "tags", "note", "archived"}
+LIST_KEYS = {
+    "id", "state", "preset", "data", "started", "tags", "note", "archived", "queue", "retry_of",
+    "retried_as",
+}  # fmt: skip
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
     "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure",
-    "warnings", "total_time_s", "exit",
+    "warnings", "total_time_s", "exit", "queue", "retry_of", "retried_as",
 }  # fmt: skip
 PRESET_KEYS = {"name", "title", "devices", "origin"}
 
@@ -101,11 +111,12 @@ def test_the_help_names_every_kind_of_data(ringside):
     ] == []
 
 
-@pytest.mark.parametrize("group", ["", "presets", "data"])
+@pytest.mark.parametrize("group", ["", "presets", "data", "queue"])
 def test_the_commands_are_those_that_people_know(ringside, group):
     _, out, _ = ringside(*group.split(), "--help")
     found = set(re.findall(r"^  ([a-z]+)  ", out.partition("Commands:")[2], re.MULTILINE))
-    names = {command.removeprefix(group).split()[0] for command in FLAGS if group in command}
+    below = [command for command in FLAGS if group in command and command != group]
+    names = {command.removeprefix(group).split()[0] for command in below}
     assert found == names
 
 
@@ -124,7 +135,8 @@ def test_list_as_json(ringside, story):
     assert set(runs[0]) == LIST_KEYS == documented("ringside list --json")
     assert runs[0] | {"started": None} == {
         "id": RUN, "state": "completed", "preset": "ddp", "data": "emoji", "started": None,
-        "tags": [], "note": "", "archived": False,
+        "tags": [], "note": "", "archived": False, "queue": None, "retry_of": None,
+        "retried_as": None,
     }  # fmt: skip
     assert len(json.loads(ringside("list", "--json", "--limit", "1")[1])) == 1
 

@@ -14,6 +14,7 @@ import gradio as gr
 import httpx
 import pytest
 
+from app.login import Login
 from app.page import open_server, server
 from app.page.train import handlers
 from ringside.data import parse_data
@@ -321,26 +322,8 @@ def test_a_host_that_is_none():
         server._free_port("no.such.host.invalid", None)
 
 
-def test_a_password_beyond_this_machine(monkeypatch):
-    monkeypatch.delenv(server.PASSWORD_VARIABLE, raising=False)
-    assert server.require_password("127.0.0.1", None) is None
-    for auth in (None, ("ringside", "short")):
-        with pytest.raises(RingsideError, match="RINGSIDE_PASSWORD"):
-            server.require_password("0.0.0.0", auth)
-    long = ("ringside", "correct horse battery")
-    assert server.require_password("0.0.0.0", long) == long
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_short_password_on_this_machine_alone(monkeypatch, tmp_path, host):
-    monkeypatch.setenv(server.PASSWORD_VARIABLE, "short")
-    with pytest.raises(RingsideError, match=r"too short.*at least 12.*or unset it") as refused:
-        open_server(runs_root=tmp_path, host=host)
-    assert "Beyond" not in str(refused.value)
-
-
-def test_nothing_is_left_to_gradio_s_environment():
-    arguments = server.launch_arguments("127.0.0.1", 7860, None, False)
+def test_nothing_is_left_to_gradio_s_environment(served):
+    arguments = server.launch_arguments(served.page, "127.0.0.1", 7860, Login())
     closed = {name: arguments[name] for name in ("share", "mcp_server", "ssr_mode", "run_history")}
     assert not any(closed.values())
     assert arguments["enable_monitoring"] is False

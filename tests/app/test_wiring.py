@@ -45,7 +45,8 @@ def test_every_event_is_named_and_private(site):
         "redraw_curves", "open_doctor", "poll_doctor",
         "doctor_of", "check_machine", "ask_to_measure", "measure_run", "not_now",
         "stop_measuring", "take_traces", "find_runs", "clean_up", "save_notes", "archive",
-        "ask_to_delete", "keep_run", "delete_run", "delete_open",
+        "ask_to_delete", "keep_run", "delete_run", "delete_open", "move_in_queue", "pause_queue",
+        "resume_queue",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 
@@ -99,7 +100,8 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
         if event.api_name in (
             "start", "start_baseline", "stop", "profile", "check_data", "stop_check", "try_uploads",
             "try_sample", "take", "check_machine", "measure_run", "stop_measuring", "take_traces",
-            "clean_up", "save_notes", "archive", "delete_run",
+            "clean_up", "save_notes", "archive", "delete_run", "move_in_queue", "pause_queue",
+            "resume_queue",
         ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.errors import PresetError
-from ringside.yaml_text import MAX_BYTES, MAX_DEPTH, dump, load_text
+from ringside.yaml_text import MAX_BYTES, MAX_DEPTH, MAX_NODES, dump, load_text
 
 
 class Inner(msgspec.Struct, forbid_unknown_fields=True):
@@ -185,8 +185,13 @@ def test_depth_is_allowed_up_to_the_limit():
     assert "nested deeper" in refusal(dump({"a": value}))
 
 
+def test_many_values_are_refused_before_they_are_built():
+    assert f"line {MAX_NODES}: more than {MAX_NODES} values" in refusal("- 1\n" * 2 * MAX_NODES)
+    assert len(load("- 1\n" * (MAX_NODES - 1))) == MAX_NODES - 1
+
+
 def test_a_large_file_is_refused_unread():
-    assert "256 KiB" in refusal(b"#" * (MAX_BYTES + 1))
+    assert "larger than 1 MiB" in refusal(b"#" * (MAX_BYTES + 1))
     assert load(b"a: 1 #" + b"x" * (MAX_BYTES - 6)) == {"a": 1}
 
 

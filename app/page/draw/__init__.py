@@ -14,6 +14,7 @@ PAGES = (("train", "./"), ("runs", "runs"), ("compare", "compare"), ("doctor", "
 
 # A sign beside the word, so that a state is never told by colour alone.
 SIGNS = {
+    "queued": "…",
     "launching": "○",
     "running": "●",
     "stopping": "◐",
@@ -24,8 +25,8 @@ SIGNS = {
 }
 
 
-def header(active: str, machine: tuple[str, str]) -> str:
-    """Brand, navigation and the machine."""
+def header(active: str, machine: tuple[str, str], aside: str = "") -> str:
+    """Brand, navigation, the machine, and the HTML `aside`."""
     links = "".join(
         f'<a href="{path}"{_CURRENT if name == active else ""}>{escape(say(f"page.{name}"))}</a>'
         for name, path in PAGES
@@ -35,7 +36,8 @@ def header(active: str, machine: tuple[str, str]) -> str:
         f'<header class="rs-header"><a class="rs-brand" href="./"><i aria-hidden="true"></i>'
         f"{escape(say('page.title'))}</a>"
         f'<nav aria-label="{escape(say("page.navigation"))}">{links}</nav>'
-        f'<div class="rs-machine" aria-label="{escape(say("page.machine"))}">{lines}</div></header>'
+        f'<div class="rs-machine" aria-label="{escape(say("page.machine"))}">{lines}</div>'
+        f"{aside}</header>"
     )
 
 

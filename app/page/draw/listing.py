@@ -9,6 +9,8 @@ from app.page.draw import badge, heading, soft, table
 from app.views import figures
 from app.views.leftovers import LeftoverState
 from app.views.listing import Found, ListRow
+from app.views.queue import place_sentence, try_sentence
+from ringside.launch.queue import Place
 from ringside.shelf.figures import Figures
 from ringside.shelf.leftovers import Leftover
 from ringside.shelf.notes import Notes
@@ -16,6 +18,7 @@ from ringside.words import say
 
 COLUMNS = ("run", "state", "preset", "data", "started", "epochs")
 FIGURES = ("epoch_time", "speedup", "auc", "f1")
+MOVES = {"first": "⤒", "up": "↑", "down": "↓"}
 MAX_NOTE = 90
 MAX_COMMAND = 60
 
@@ -33,6 +36,11 @@ def run_list(found: Found, chosen: str | None) -> str:
     if found.num_found > len(found.rows):
         more = soft(say("shelf.more", shown=len(found.rows), total=found.num_found))
     return f'<div class="rs-runs">{table(columns, lines, left=len(COLUMNS))}</div>{more}'
+
+
+def paused_line(paused: bool) -> str:
+    """That the queue of this machine is paused; else empty."""
+    return soft(say("queue.is_paused")) if paused else ""
 
 
 def said_about(notes: Notes) -> str:
@@ -77,9 +85,27 @@ def _line(row: ListRow, is_chosen: bool) -> list[str]:
         figures.score(found.auc_macro),
         figures.score(found.f1_macro),
     )
+    said += "".join(_try(*one) for one in row.tries)
+    state = badge(row.state) + (_queue_cell(row.place, row.name) if row.place else "")
     preset = f"{escape(row.preset)}<small>{escape(row.model)}</small>"
     words = (row.data, row.started, row.progress)
-    return [f"{link} {said}", badge(row.state), preset, *map(escape, (*words, *numbers))]
+    return [f"{link} {said}", state, preset, *map(escape, (*words, *numbers))]
+
+
+def _try(kind: str, run_id: str) -> str:
+    link = f'<a href="runs?run={escape(run_id)}">{escape(try_sentence(kind, run_id))}</a>'
+    return f"<small>{link}</small>"
+
+
+def _queue_cell(place: Place, name: str) -> str:
+    """Where a run stands in the queue, and buttons that move it."""
+    buttons = "".join(
+        f'<button type="button" data-move="{direction}" data-run="{escape(place.run_id)}" '
+        f'title="{escape(say(f"queue.{direction}_of", name=name))}" '
+        f'aria-label="{escape(say(f"queue.{direction}_of", name=name))}">{sign}</button>'
+        for direction, sign in MOVES.items()
+    )
+    return f'<small>{escape(place_sentence(place))}</small><span class="rs-moves">{buttons}</span>'
 
 
 def _leftover(one: Leftover) -> list[str]:

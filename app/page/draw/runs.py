@@ -1,40 +1,99 @@
-"""The Runs page's HTML: head, tiles, epochs, the step bar, the ending, and the list."""
+"""The Runs page's HTML: head, tiles, epochs, the step bar, the standstill, and the ending.
+
+What changes by the second is counted in the browser (`live.js`), so that a poll has nothing to
+send: `data-since` counts up and `data-until` down, on the server's clock, which `stamp` adds.
+"""
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterable
 from html import escape
 
 from app.page.draw import badge, heading, items, soft, table
+from app.views import figures
+from app.views.hanging import HangView
+from app.views.life import Life
 from app.views.run import Ending, RunView, Tile
 from app.views.step import Step
 from ringside.words import say
 
+NEWEST_EPOCHS = 10
+"""In the open table; the others are folded, and those before `MAX_EPOCHS` only in the terminal."""
+
+MAX_EPOCHS = 500
 EPOCH_COLUMNS = ("epoch", "time", "rate", "speedup", "loss", "auc", "f1")
 
 
-def run_head(view: RunView, sign_of_life: str) -> str:
-    """Name, state and the line under it."""
-    facts = "".join(f"<span>{escape(fact)}</span>" for fact in (*view.facts, sign_of_life))
+NOW = 'data-now=""'
+_AGE = re.compile(rf'<time data-since="([\d.]+)" {NOW}>')
+_COMMAND = re.compile(r"`([^`]+)`")
+
+
+def stamp(html: str, now: float | None = None) -> str:
+    """The HTML with the server's clock in it, for browsers whose own is wrong, and all ages."""
+    clock = time.time() if now is None else now
+
+    def counted(match: re.Match[str]) -> str:
+        return f"{match[0]}{figures.since(float(match[1]), clock)}"
+
+    html = _AGE.sub(counted, html)
+    return html.replace(NOW, f'data-now="{clock:.1f}"')
+
+
+def since(t: float | None, text: str) -> str:
+    """`text` with `{ago}` in it, which `stamp` fills in and the browser counts on from `t`."""
+    before, _, after = text.partition("{ago}")
+    ago = figures.DASH if t is None else f'<time data-since="{t:.1f}" {NOW}></time>'
+    return f"{escape(before)}{ago}{escape(after)}"
+
+
+def run_head(view: RunView, life: Life) -> str:
+    """Name, state, the line under it, and what the run was asked for and has not done yet."""
+    facts = "".join(f"<span>{escape(fact)}</span>" for fact in view.facts)
+    alive = life.ended and escape(life.ended)
+    if not alive:
+        alive = since(life.heard_t, say("run.alive", ago="{ago}"))
+    facts += f"<span>{alive}</span>"
+    for half in life.silent:
+        facts += f'<span class="rs-chip-warn">{escape(say(f"hang.silent_{half}"))}</span>'
     if view.baseline_id:
         address = f"compare?runs={escape(view.baseline_id)},{escape(view.id)}"
         facts += f'<span><a href="{address}">{escape(say("runs.compare"))}</a></span>'
     # Gradio's page has a base address, so a fragment alone would lead to the Train page.
     address = f"runs?run={escape(view.id)}#shelf"
     facts += f'<span><a href="{address}">{escape(say("shelf.link"))}</a></span>'
+    asked = "".join(f"<span>{escape(line)}</span>" for line in view.asked)
+    asked = asked and f'<div class="rs-line rs-asked" role="status">{asked}</div>'
     return (
         f'<div class="rs-head"><h1>{escape(view.name)}</h1>{badge(view.state)}'
-        f'<div class="rs-line">{facts}</div></div>'
+        f'<div class="rs-line">{facts}</div>{asked}</div>'
     )
 
 
 def tiles(found: Iterable[Tile]) -> str:
     """Large numbers, each with the words that say what it is."""
-    return '<div class="rs-tiles">' + "".join(
-        f'<div class="rs-tile rs-tone-{tile.tone}"><b>{escape(tile.value)}</b>'
+    return '<div class="rs-tiles">' + "".join(map(_tile, found)) + "</div>"
+
+
+def _tile(tile: Tile) -> str:
+    until = "" if tile.until_t is None else f' data-until="{tile.until_t:.1f}" {NOW}'
+    return (
+        f'<div class="rs-tile rs-tone-{tile.tone}"><b{until}>{escape(tile.value)}</b>'
         f"<span>{escape(tile.label)}</span></div>"
-        for tile in found
-    ) + "</div>"  # fmt: skip
+    )
+
+
+def hang_banner(hang: HangView | None) -> str:
+    """That a run probably hangs, since when, and where each rank stands; else empty."""
+    if hang is None:
+        return ""
+    how_long = since(hang.since, say("hang.since", ago="{ago}"))
+    return (
+        f'<div class="rs-ending rs-ending-warn" role="alert"><b>{escape(say("hang.title"))}</b>'
+        f"<p>{how_long} {escape(hang.sentence)}</p>{items(hang.places)}</div>"
+    )
 
 
 def epoch_table(view: RunView) -> str:
@@ -44,7 +103,15 @@ def epoch_table(view: RunView) -> str:
         return head + soft(say("run.no_epoch"))
     columns = [say(f"column.{name}") for name in EPOCH_COLUMNS]
     rows = [[escape(cell) for cell in row] for row in view.epochs]
-    return head + table(columns, rows) + facts(view.epoch_lines)
+    earlier, newest = rows[-MAX_EPOCHS:-NEWEST_EPOCHS], rows[-NEWEST_EPOCHS:]
+    folded = ""
+    if earlier:
+        words = say("run.earlier_epochs", n=len(rows) - len(newest))
+        folded = (
+            f'<details class="rs-more rs-earlier"><summary>{escape(words)}</summary>'
+            f"{table(columns, earlier)}</details>"
+        )
+    return head + folded + table(columns, newest) + facts(view.epoch_lines)
 
 
 def facts(lines: Iterable[str]) -> str:
@@ -75,20 +142,37 @@ def step_card(step: Step | None, lines: Iterable[str] = ()) -> str:
 
 
 def ending_card(ending: Ending | None) -> str:
-    """Why it failed, stopped or was lost; the traceback is folded."""
+    """Why it failed, stopped or was lost, and what to try; the traceback is folded."""
     if ending is None:
         return ""
     folded = ""
-    more = "".join(f"<p>{escape(line)}</p>" for line in ending.more)
+    more = "".join(f"<p>{commands(line)}</p>" for line in ending.more)
     if ending.traceback:
         folded = (
             f"<details><summary>{escape(say('run.traceback'))}</summary>"
-            f"<pre>{escape(ending.traceback)}</pre></details>"
+            f'<pre tabindex="0">{escape(ending.traceback)}</pre></details>'
         )
+    tries = "".join(f"<li>{commands(line)}</li>" for line in ending.remedies)
+    if tries:
+        tries = f'<p class="rs-try">{escape(say("ending.try"))}</p><ul class="rs-list">{tries}</ul>'
     return (
         f'<div class="rs-ending{" rs-ending-bad" if ending.bad else ""}">'
-        f"<b>{escape(ending.title)}</b><p>{escape(ending.sentence)}</p>{more}{folded}</div>"
+        f"<b>{escape(ending.title)}</b><p>{escape(ending.sentence)}</p>{more}{tries}{folded}</div>"
     )
+
+
+def commands(sentence: str) -> str:
+    """A sentence whose parts between backquotes are commands, each with a button to copy it."""
+
+    def command(match: re.Match[str]) -> str:
+        text = match[1]
+        return (
+            f'<code class="rs-code">{text}</code><button type="button" class="rs-copy" '
+            f'data-copy="{text}" data-done="{escape(say("copy.copied"))}">'
+            f"{escape(say('copy.copy'))}</button>"
+        )
+
+    return _COMMAND.sub(command, escape(sentence))
 
 
 def remarks(view: RunView) -> str:

@@ -102,3 +102,11 @@ def settings_list(preview: Preview) -> str:
     rows = [[escape(cell) for cell in row] for row in preview.settings]
     names = [say(f"train.{name}") for name in ("setting", "value", "origin")]
     return heading(say("train.preview_settings")) + table(names, rows, left=3)
+
+
+def environment_list(preview: Preview) -> str:
+    """What a run has in its environment beyond the page's own."""
+    rows = [[f"<code>{escape(name)}</code>", escape(value), escape(origin)]
+            for name, value, origin in preview.environment]  # fmt: skip
+    names = [say("train.variable"), say("train.value"), say("train.origin")]
+    return heading(say("train.preview_environment")) + table(names, rows, left=3)

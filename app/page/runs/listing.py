@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
+from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading
-from app.page.draw.listing import leftover_card, run_list
-from app.page.frame import PRIVATE, QUICK, acts, block, changed, quiet, read_seen
+from app.page.draw.listing import leftover_card, paused_line, run_list
+from app.page.frame import PRIVATE, QUICK, acts, block, changed, quiet
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.listing import ListRow, find, presets_of, tags_of
+from ringside.errors import RunDirError
+from ringside.launch import queue
+from ringside.launch.queue_order import DIRECTIONS
 from ringside.shelf.finding import SORTS, STATES, Query
 from ringside.words import say
 
 Changes = dict[Any, Any]
 MAX_SEARCH = 200
+
+# The list is drawn anew whenever it changes, so its buttons are listened for from outside.
+MOVE = """
+document.addEventListener('click', (event) => {
+  const button = event.target.closest('#run-list button[data-move]');
+  if (!button || !element.isConnected) return;
+  props.value = `${button.dataset.run}:${button.dataset.move}:${Date.now()}`;
+  trigger('change');
+});
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,10 @@ class ListParts:
     tag: gr.Dropdown
     sort: gr.Dropdown
     archived: gr.Checkbox
+    paused: gr.HTML
+    pause: gr.Button
+    resume: gr.Button
+    mover: gr.HTML
     list: gr.HTML
     left: gr.HTML
     clean: gr.Button
@@ -43,7 +60,11 @@ class ListParts:
 
     def polled(self) -> list[Any]:
         """What a poll may change."""
-        return [self.of_preset, self.tag, self.list, self.left]
+        return [self.of_preset, self.tag, *self.queue(), self.list, self.left]
+
+    def queue(self) -> list[Any]:
+        """What tells of a pause, and makes or ends one."""
+        return [self.paused, self.pause, self.resume]
 
 
 def draw_listing() -> ListParts:
@@ -52,11 +73,20 @@ def draw_listing() -> ListParts:
         left = block("leftover-list")
         clean = gr.Button(say("shelf.left_clean"), elem_id="clean-up", size="md", scale=0)
     with gr.Column(elem_classes="rs-card", elem_id="runs-card"):
-        block("runs-heading", heading(say("runs.title")))
+        with gr.Row(elem_classes="rs-row rs-headline"):
+            block("runs-heading", heading(say("runs.title")), scale=1)
+            small: dict[str, Any] = {"size": "md", "scale": 0, "visible": False}
+            pause = gr.Button(say("queue.pause"), elem_id="pause-queue", **small)
+            resume = gr.Button(say("queue.resume"), elem_id="resume-queue", **small)
+        paused = block("queue-paused")
         with gr.Row(elem_classes="rs-row rs-filters"):
             fields = _draw_fields()
         shown = block("run-list")
-    return ListParts(**fields, list=shown, left=left, clean=clean)
+        mover = gr.HTML("", html_template="", js_on_load=MOVE, elem_id="queue-mover")
+    return ListParts(
+        **fields, paused=paused, pause=pause, resume=resume, mover=mover, list=shown, left=left,
+        clean=clean,
+    )  # fmt: skip
 
 
 def _draw_fields() -> dict[str, Any]:
@@ -112,13 +142,26 @@ class ListHandlers:
             show_progress="hidden", concurrency_limit=None, api_name="clean_up", **PRIVATE,
         )  # fmt: skip
 
+        parts.mover.change(
+            self.move, {self.token, parts.mover}, parts.list,
+            show_progress="hidden", concurrency_limit=None, api_name="move_in_queue", **PRIVATE,
+        )  # fmt: skip
+        parts.pause.click(
+            self.pause, {self.token}, parts.queue(),
+            show_progress="hidden", concurrency_limit=None, api_name="pause_queue", **PRIVATE,
+        )  # fmt: skip
+        parts.resume.click(
+            self.resume, {self.token}, parts.queue(),
+            show_progress="hidden", concurrency_limit=None, api_name="resume_queue", **PRIVATE,
+        )  # fmt: skip
+
     @quiet
     def find(self, data: Changes) -> Changes:
         """The list as it is asked for now."""
-        seen = read_seen(data[self.seen])
+        seen = self.settings.memory.recall(data[self.seen])
         shown = run_list(find(self.settings.desk.rows(), self.query(data)), data[self.run])
         seen |= {name: digest for name, (_, digest) in changed({"list": shown}, {}).items()}
-        return {self.parts.list: shown, self.seen: json.dumps(seen)}
+        return {self.parts.list: shown, self.seen: self.settings.memory.keep(seen)}
 
     @acts("end leftovers")
     def clean(self, data: Changes) -> Changes:
@@ -127,6 +170,42 @@ class ListHandlers:
         watch = self.settings.leftovers
         watch.clean()
         return {self.parts.left: leftover_card(watch.state)}
+
+    @acts("move in the queue")
+    def move(self, data: Changes) -> Changes:
+        """Give a waiting run another place; the next poll shows the order."""
+        run_id, _, rest = (_text(data[self.parts.mover]) or "").partition(":")
+        direction = rest.partition(":")[0]
+        about(run_id, direction)
+        require_token(data[self.token], self.settings.token)
+        run = self.settings.desk.exact(run_id)
+        if run is None or direction not in DIRECTIONS:
+            raise RunDirError(say("queue.no_move"))
+        queue.move(run, direction)
+        return {}
+
+    @acts("pause the queue")
+    def pause(self, data: Changes) -> Changes:
+        """Let no run of this machine out of the queue."""
+        return self._set_paused(data, is_paused=True)
+
+    @acts("let the queue go on")
+    def resume(self, data: Changes) -> Changes:
+        """Let runs out of the queue again."""
+        return self._set_paused(data, is_paused=False)
+
+    def _set_paused(self, data: Changes, *, is_paused: bool) -> Changes:
+        require_token(data[self.token], self.settings.token)
+        queue.set_paused(self.settings.desk.root, is_paused=is_paused)
+        return self._queue_parts(is_paused=is_paused, in_use=True)
+
+    def _queue_parts(self, *, is_paused: bool, in_use: bool) -> Changes:
+        parts = self.parts
+        return {
+            parts.paused: paused_line(is_paused),
+            parts.pause: gr.Button(visible=in_use and not is_paused),
+            parts.resume: gr.Button(visible=is_paused),
+        }
 
     def query(self, data: Mapping[Any, Any]) -> Query:
         """What the fields ask for; a stranger may have sent anything."""
@@ -146,7 +225,10 @@ class ListHandlers:
     ) -> Changes:
         """What the browser does not hold yet, noting it in `seen`."""
         parts, presets, tags = self.parts, presets_of(rows), tags_of(rows)
+        paused = queue.is_paused(self.settings.desk.root)
+        in_use = paused or any(row.is_waiting for row in rows)
         values = {
+            "queue": [paused, in_use],
             "list": run_list(find(rows, query), run_id),
             "left": leftover_card(self.settings.leftovers.state),
             "presets": presets,
@@ -160,7 +242,10 @@ class ListHandlers:
         }
         new = changed(values, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}
-        return {part: make() for part, (name, make) in made.items() if name in new}
+        found = {part: make() for part, (name, make) in made.items() if name in new}
+        if "queue" in new:
+            found |= self._queue_parts(is_paused=paused, in_use=in_use)
+        return found
 
 
 def _chosen(everything: str, names: Sequence[str]) -> gr.Dropdown:

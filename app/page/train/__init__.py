@@ -7,20 +7,33 @@ from typing import Any
 import gradio as gr
 
 from app.page.draw import heading, title
-from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
+from app.page.frame import (
+    PRIVATE,
+    QUICK,
+    block,
+    draw_header,
+    draw_token,
+    hidden,
+    switches,
+)
+from app.page.languages import reload_with
 from app.page.settings import PageSettings
 from app.page.train.data import DataHandlers, DataStep
-from app.page.train.form import Form, draw_data, draw_run, draw_strategies
+from app.page.train.form import Form, draw_before, draw_data, draw_run, draw_strategies
 from app.page.train.handlers import Handlers, Panels
+from app.page.train.plan import PlanStep
+from app.views.kept_form import KEY
 from ringside.words import say
 
 POLL_S = 0.5
+GPU_POLL_S = 5.0
 GO_TO_RUN = "(run) => { if (run) window.location.href = 'runs?run=' + encodeURIComponent(run); }"
 
 
 def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     """Lay the page out and connect it; called inside the page's context."""
-    token = draw_frame(settings, "train")
+    shown_header = draw_header(settings, "train", js=None)
+    token = draw_token(settings, "train")
     block("lead", title(say("page.train"), say("train.lead")))
     notice = block("notice")
     with gr.Row(elem_classes="rs-columns rs-top"):
@@ -29,20 +42,30 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
             preset, about = draw_strategies(settings)
         with gr.Column(scale=20, min_width=320, elem_classes="rs-stack"):
             with gr.Column(elem_classes="rs-card", elem_id="run-card"):
-                run_fields, advanced = draw_run()
-                shown = _draw_plan() | {"advanced": advanced}
-            shown |= _draw_baseline()
-    shown |= _draw_preview()
+                run_fields, advanced = draw_run(settings)
+                plan = block("plan")
+                run_fields |= draw_before()
+                buttons = _draw_buttons()
+            baseline = _draw_baseline()
+            difference = block("difference", elem_classes="rs-card rs-maybe")
+    shown = _draw_preview() | {"advanced": advanced}
     form = Form(preset=preset, request_id=hidden("request-id"), **data_fields, **run_fields)
+    step = PlanStep(
+        about=about, plan=plan, difference=difference, **buttons, **baseline,
+        gpu_timer=gr.Timer(GPU_POLL_S, active=bool(settings.hardware.gpus)),
+    )  # fmt: skip
     names = ("check_key", "check_seen", "checked")
     kept = {name: hidden(name.replace("_", "-")) for name in names}
     data = DataStep(timer=gr.Timer(POLL_S, active=False), token=token, **data_shown, **kept)
-    panels = Panels(data=data, about=about, token=token, go=hidden("go"), notice=notice, **shown)
+    panels = Panels(data=data, step=step, token=token, go=hidden("go"), notice=notice, **shown)
     _connect(page, form, panels, settings)
+    # The page begins anew in another language, with all that was filled in.
+    filled = form.components()
+    switches(shown_header, "train", reload_with(KEY, list(filled)), list(filled.values()))
 
 
-def _draw_plan() -> dict[str, Any]:
-    shown: dict[str, Any] = {"plan": block("plan")}
+def _draw_buttons() -> dict[str, Any]:
+    shown: dict[str, Any] = {}
     with gr.Row(elem_classes="rs-row rs-buttons"):
         shown["start"] = gr.Button(
             say("train.start"), variant="primary", elem_id="start", scale=0, min_width=120
@@ -56,30 +79,41 @@ def _draw_plan() -> dict[str, Any]:
 def _draw_baseline() -> dict[str, Any]:
     with gr.Column(elem_classes="rs-card", elem_id="baseline-card", visible=False) as box:
         shown = block("baseline")
-        button = gr.Button(
-            say("train.baseline_start"), elem_id="measure-baseline", size="md", scale=0
-        )
-    return {"baseline_box": box, "baseline": shown, "baseline_start": button}
+        with gr.Row(elem_classes="rs-row rs-buttons"):
+            button = gr.Button(
+                say("train.baseline_start"), elem_id="measure-baseline", size="md", scale=0,
+                min_width=140,
+            )  # fmt: skip
+            then = gr.Button(
+                say("train.baseline_then"), elem_id="measure-baseline-then", size="md", scale=0,
+                min_width=230,
+            )  # fmt: skip
+    return {
+        "baseline_box": box, "baseline": shown, "baseline_start": button, "baseline_then": then,
+    }  # fmt: skip
 
 
 def _draw_preview() -> dict[str, Any]:
     with gr.Column(elem_classes="rs-card", elem_id="preview-card", visible=False) as box:
         block("preview-heading", heading(say("train.preview_title")))
-        command = _code(
-            "train.preview_command", "shell", "preview-command", lines=1, wrap_lines=True
+        terminal, command = (
+            _code(f"train.preview_{name}", "shell", f"preview-{name}", lines=1, wrap_lines=True)
+            for name in ("terminal", "command")
         )
         with gr.Row(elem_classes="rs-row"):
             preset = _code("train.preview_preset", "yaml", "preview-preset", max_lines=24)
             accelerate = _code(
                 "train.preview_accelerate", "yaml", "preview-accelerate", max_lines=24
             )
-        settings = block("preview-settings")
+        settings, environment = block("preview-settings"), block("preview-environment")
     return {
         "preview_box": box,
+        "terminal": terminal,
         "command": command,
         "preset_file": preset,
         "accelerate_file": accelerate,
         "settings": settings,
+        "environment": environment,
     }
 
 
@@ -99,11 +133,7 @@ def _code(label: str, language: Any, elem_id: str, **details: Any) -> gr.Code:
 def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings) -> None:
     handlers = Handlers(form, panels, settings)
     everything = set(form.components().values())
-    plan_shown = [
-        panels.about, panels.plan, panels.start, panels.preview, panels.baseline_box,
-        panels.baseline, panels.baseline_start, form.batch, form.processes, form.image_size,
-        form.preset,
-    ]  # fmt: skip
+    plan_shown = panels.step.shown(form)
     data_shown = panels.data.shown(form)
     fields = form.components().values()
     opened = list(
@@ -126,6 +156,7 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
         trigger_mode="always_last", api_name="data", **QUICK,
     )  # fmt: skip
     named.then(handlers.show_plan, everything, plan_shown, api_name="data_plan", **QUICK)
+    panels.step.gpu_timer.tick(handlers.poll_gpus, None, form.gpus, api_name="poll_gpus", **QUICK)
     _connect_check(handlers.data, everything)
     _connect_buttons(handlers, everything | {panels.token})
 
@@ -149,15 +180,16 @@ def _connect_check(handlers: DataHandlers, everything: set[Any]) -> None:
 
 def _connect_buttons(handlers: Handlers, inputs: set[Any]) -> None:
     form, panels = handlers.form, handlers.panels
-    panels.preview.click(
+    panels.step.preview.click(
         handlers.show_preview, inputs,
-        [panels.preview_box, panels.command, panels.preset_file, panels.accelerate_file,
-         panels.settings],
+        [panels.preview_box, panels.terminal, panels.command, panels.preset_file,
+         panels.accelerate_file, panels.settings, panels.environment],
         show_progress="hidden", concurrency_limit=None, api_name="preview", **PRIVATE,
     )  # fmt: skip
     for button, handler, name in (
-        (panels.start, handlers.start, "start"),
-        (panels.baseline_start, handlers.start_baseline, "start_baseline"),
+        (panels.step.start, handlers.start, "start"),
+        (panels.step.baseline_start, handlers.start_baseline, "start_baseline"),
+        (panels.step.baseline_then, handlers.start_after_baseline, "start_after_baseline"),
     ):
         started = button.click(
             handler, inputs, [panels.go, form.request_id],

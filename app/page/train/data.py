@@ -19,8 +19,7 @@ from app.page.settings import PageSettings
 from app.page.train.form import Form
 from app.views.checks import CheckState, check_key
 from app.views.data import data_facts
-from app.views.fields import data_spec, is_own
-from app.views.form import LEAVE_OUT
+from app.views.fields import LEAVE_OUT, data_spec, is_own
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
 from ringside.words import say

@@ -10,11 +10,14 @@ import gradio as gr
 from gradio.components import Component
 
 from app.page.draw import heading
+from app.page.draw.before import ACCEPT
 from app.page.draw.train import strategy_cards
 from app.page.frame import block
 from app.page.settings import PageSettings
 from app.views.data import source_choices
-from app.views.form import LEAVE_OUT, main_presets, strategies
+from app.views.fields import BESIDE, LEAVE_OUT, WAIT
+from app.views.form import main_presets, strategies
+from app.views.gpus import gpu_choices
 from ringside.models import SUGGESTED, model_names
 from ringside.words import say
 
@@ -22,6 +25,8 @@ DEFAULT_MODEL = "resnet50"
 DEFAULT_EPOCHS = 3
 SEPARATORS = ("", "newline", "semicolon", "bar", "comma", "none")
 """As `--separator` takes them; empty: by what the cells look like."""
+
+PRECISIONS = ("no", "fp16", "bf16")
 
 # The chosen card is the component's value. The cards come from the server, the choice is made here.
 CHOOSE_CARD = """
@@ -59,8 +64,16 @@ class Form:
     image_size: gr.Number
     seed: gr.Number
     learning_rate: gr.Number
+    precision: gr.Dropdown
+    gpus: gr.CheckboxGroup
+    weights: gr.Textbox
+    profile: gr.Number
+    time_limit: gr.Textbox
+    retry: gr.Checkbox
     keep_global_batch: gr.Checkbox
     overrides: gr.Textbox
+    when_busy: gr.Radio
+    accepted: gr.HTML
     request_id: gr.Textbox
 
     def components(self) -> dict[str, Component]:
@@ -84,7 +97,14 @@ class Form:
 
     def left_open(self) -> tuple[str, ...]:
         """The numbers that may stay empty: Ringside then chooses."""
-        return ("batch", "processes", "image_size", "learning_rate")
+        return ("batch", "processes", "image_size", "learning_rate", "profile")
+
+    def advanced(self) -> tuple[str, ...]:
+        """The fields below the fold."""
+        return (
+            "learning_rate", "weights", "profile", "time_limit", "retry", "keep_global_batch",
+            "overrides",
+        )  # fmt: skip
 
     def values(self, data: Mapping[Component, Any]) -> dict[str, Any]:
         """What a handler got, by the name of the field."""
@@ -167,23 +187,39 @@ def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:
         return preset, block("strategy-about")
 
 
-def draw_run() -> tuple[dict[str, Component], gr.Accordion]:
-    """The third choice, and what has a good default folded away in the accordion."""
+def draw_run(settings: PageSettings) -> tuple[dict[str, Component], gr.Accordion]:
+    """The third choice, and what has a good default folded away in the accordion.
+
+    On a machine with GPUs they are chosen one by one, elsewhere the number of processes.
+    """
+    has_gpus = bool(settings.hardware.gpus)
     block("run-heading", heading(say("train.run")))
     known = sorted(model_names() - set(SUGGESTED))
-    model = field(
-        gr.Dropdown,
-        "model",
-        choices=[*SUGGESTED, *known],
-        value=DEFAULT_MODEL,
-        allow_custom_value=True,
-    )
+    with gr.Row(elem_classes="rs-row"):
+        model = field(
+            gr.Dropdown,
+            "model",
+            choices=[*SUGGESTED, *known],
+            value=DEFAULT_MODEL,
+            allow_custom_value=True,
+            min_width=180,
+        )
+        precision = field(
+            gr.Dropdown, "precision", choices=precision_choices(None), value="", min_width=150
+        )
     with gr.Row(elem_classes="rs-row"):
         numbers = {
             "epochs": _number("epochs", value=DEFAULT_EPOCHS),
             "batch": _number("batch"),
-            "processes": _number("processes"),
+            "processes": _number("processes", visible=not has_gpus),
         }
+    gpus = field(
+        gr.CheckboxGroup,
+        "gpus",
+        choices=gpu_choices(settings.hardware, settings.runs_root, ()),
+        value=[],
+        visible=has_gpus,
+    )
     with gr.Accordion(say("train.advanced"), open=False, elem_id="advanced") as advanced:
         with gr.Row(elem_classes="rs-row"):
             numbers["image_size"] = _number("image_size")
@@ -191,15 +227,55 @@ def draw_run() -> tuple[dict[str, Component], gr.Accordion]:
         numbers["learning_rate"] = field(
             gr.Number, "learning_rate", value=None, placeholder=say("train.auto"), min_width=100
         )
+        weights = field(
+            gr.Textbox, "weights", max_lines=1, placeholder="last, amber-fox, /data/w.pth"
+        )
+        with gr.Row(elem_classes="rs-row"):
+            numbers["profile"] = _number("profile")
+            time_limit = field(
+                gr.Textbox, "time_limit", max_lines=1, placeholder="2h30m", min_width=100
+            )
+        retry = field(gr.Checkbox, "retry", value=False)
         keep = field(gr.Checkbox, "keep_global_batch", value=False)
         overrides = field(
             gr.Textbox, "overrides", lines=2, placeholder="optimizer=sgd\nwarmup_epochs=1"
         )
-    fields = {"model": model, **numbers, "keep_global_batch": keep, "overrides": overrides}
-    return fields, advanced
+    return {
+        "model": model, **numbers, "precision": precision, "gpus": gpus, "weights": weights,
+        "time_limit": time_limit, "retry": retry, "keep_global_batch": keep,
+        "overrides": overrides,
+    }, advanced  # fmt: skip
 
 
-def _number(name: str, value: int | None = None) -> gr.Number:
+def draw_before() -> dict[str, Component]:
+    """What stands in the way, and what to do while others use the devices."""
+    accepted = gr.HTML(
+        "[]",
+        label=say("field.accepted"),
+        html_template="${list}",
+        list="",
+        js_on_load=ACCEPT,
+        apply_default_css=False,
+        elem_id="field-accepted",
+    )
+    when_busy = field(
+        gr.Radio,
+        "when_busy",
+        choices=[(say(f"train.busy_{name}"), name) for name in (WAIT, BESIDE)],
+        value=WAIT,
+        visible=False,
+    )
+    return {"accepted": accepted, "when_busy": when_busy}
+
+
+def precision_choices(own: str | None) -> list[tuple[str, str]]:
+    """The preset's own precision first, by name where it is known."""
+    word = say(f"precision.{own}") if own else ""
+    first = say("train.precision_own", precision=word) if own else say("train.precision_preset")
+    return [(first, ""), *((say(f"precision.{name}"), name) for name in PRECISIONS)]
+
+
+def _number(name: str, value: int | None = None, **details: Any) -> gr.Number:
     number: gr.Number = field(
         gr.Number,
         name,
@@ -207,5 +283,6 @@ def _number(name: str, value: int | None = None) -> gr.Number:
         precision=0,
         placeholder=say("train.auto"),
         min_width=100,
+        **details,
     )
     return number

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -14,38 +13,22 @@ from gradio.components import Component
 
 from app.audit import about
 from app.guard import require_token
-from app.page.draw.train import (
-    baseline_panel,
-    plan_panel,
-    settings_list,
-    strategy_about,
-    strategy_cards,
-)
+from app.login import is_viewer
+from app.page.draw import items
+from app.page.draw.train import environment_list, settings_list, strategy_cards
 from app.page.frame import acts, careful, quiet, warn
 from app.page.settings import PageSettings
 from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form
-from app.views.estimates import CardEstimates
-from app.views.form import (
-    Plan,
-    Reports,
-    find_card,
-    plan,
-    preview,
-    start,
-    start_baseline,
-    strategies,
-)
-from app.views.prefill import prefilled
+from app.page.train.plan import PlanStep, PlanView
+from app.views.form import preview, start, start_after_baseline, start_baseline, strategies
+from app.views.kept_form import kept_form
+from app.views.prefill import Prefilled, prefilled
 from ringside.errors import RingsideError
-from ringside.hardware import Hardware
-from ringside.run import running_beside
 from ringside.rundir import RunDir
-from ringside.sentences import beside_note
-from ringside.spec import RunSpec
 
 Changes = dict[Component, Any]
-Starter = Callable[[Mapping[str, Any], Hardware, Path, Reports], RunDir]
+Starter = Callable[..., RunDir]
 
 
 @dataclass(frozen=True)
@@ -53,18 +36,14 @@ class Panels:
     """Everything that is shown and not filled in, and the buttons."""
 
     data: DataStep
-    about: gr.HTML
-    plan: gr.HTML
-    start: gr.Button
-    preview: gr.Button
-    baseline_box: gr.Column
-    baseline: gr.HTML
-    baseline_start: gr.Button
+    step: PlanStep
     preview_box: gr.Column
+    terminal: gr.Code
     command: gr.Code
     preset_file: gr.Code
     accelerate_file: gr.Code
     settings: gr.HTML
+    environment: gr.HTML
     advanced: gr.Accordion
     notice: gr.HTML
     token: gr.Textbox
@@ -80,7 +59,7 @@ class Handlers:
         self.settings = settings
         self.data = DataHandlers(form, panels.data, settings)
         self.reports = settings.checks.report
-        self.estimates = CardEstimates(settings.hardware, settings.runs_root)
+        self.plan = PlanView(form, panels.step, settings)
 
     @quiet
     def open(self, request: gr.Request) -> Changes:
@@ -88,30 +67,40 @@ class Handlers:
 
         An address may fill the form, as the doctor's Apply does.
         """
-        given, fault = self._given(request)
+        given, notice = self._given(request)
         values = self.form.defaults() | given
         cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
         changes: Changes = {
             self.form.request_id: _new_request_id(),
-            self.panels.notice: fault,
+            self.panels.notice: notice,
             **self.data.changes(values, ""),
-            **self._plan_changes(values, empty=True),
+            **self.plan.changes(values, empty=True),
             **self.form.filled(given),
         }
-        estimates = self.estimates.of(values)
+        estimates = self.plan.estimates.of(values)
         preset = gr.HTML(value=values["preset"], cards=cards, estimates=estimates)
         # What an address sets is not to be overlooked.
-        if given.get("overrides"):
+        usual = self.form.defaults()
+        if any(name in given and given[name] != usual[name] for name in self.form.advanced()):
             changes[self.panels.advanced] = gr.Accordion(open=True)
         return {**changes, self.form.preset: preset}
 
     def _given(self, request: gr.Request) -> tuple[dict[str, Any], str]:
-        """What the address fills in, or why it fills in nothing."""
+        """What the address fills in; and what it could not, or why it fills in nothing."""
         try:
             query = request.query_params.multi_items()
-            return prefilled(query, self.settings.runs_root), ""
+            found = prefilled(query, self.settings.runs_root, self.settings.hardware)
         except RingsideError as error:
             return {}, f'<p class="rs-bad" role="alert">{escape(str(error))}</p>'
+        return found.values | self._kept(request, query), _lost(found)
+
+    def _kept(self, request: gr.Request, query: list[tuple[str, str]]) -> dict[str, Any]:
+        """What was filled in before the page was loaded again; not for viewers, who may not look
+        into folders.
+        """
+        names = self.form.components().keys() - {"request_id"}
+        user = getattr(request, "username", None)
+        return {} if is_viewer(user) else kept_form(query, names, self.form.left_open())
 
     @quiet
     def settle(self, data: Changes, request: gr.Request) -> Changes:
@@ -120,7 +109,7 @@ class Handlers:
         The browser announces each value as it arrives, while empty numbers are still 0 (6.31).
         """
         given, _ = self._given(request)
-        return self._plan_changes(self.form.values(data)) if given else {}
+        return self.plan.changes(self.form.values(data)) if given else {}
 
     @quiet
     def show_plan(self, data: Changes) -> Changes:
@@ -131,7 +120,12 @@ class Handlers:
         """
         values = self.form.values(data)
         empty = {name: None for name in self.form.left_open() if values[name] == 0}
-        return self._plan_changes(values | empty)
+        return self.plan.changes(values | empty)
+
+    @quiet
+    def poll_gpus(self) -> Any:
+        """The GPUs with who uses them now."""
+        return self.plan.gpu_field()
 
     @careful
     def show_preview(self, data: Changes) -> Changes:
@@ -140,10 +134,12 @@ class Handlers:
         found = preview(self.form.values(data), settings.hardware, settings.runs_root, self.reports)
         return {
             panels.preview_box: gr.Column(visible=True),
+            panels.terminal: found.terminal,
             panels.command: found.command,
             panels.preset_file: found.preset_yaml,
             panels.accelerate_file: found.accelerate_yaml,
             panels.settings: settings_list(found),
+            panels.environment: environment_list(found),
         }
 
     @acts("start")
@@ -156,12 +152,19 @@ class Handlers:
         """Start the baseline of what the form asks for."""
         return self._start(start_baseline, data)
 
+    @acts("start the baseline and queue the run")
+    def start_after_baseline(self, data: Changes) -> Changes:
+        """Start the baseline, and let the form's run wait behind it."""
+        return self._start(start_after_baseline, data)
+
     def _start(self, starter: Starter, data: Changes) -> Changes:
         require_token(data[self.panels.token], self.settings.token)
         try:
             settings = self.settings
             values = self.form.values(data)
-            run = starter(values, settings.hardware, settings.runs_root, self.reports)
+            run = starter(
+                values, settings.hardware, settings.runs_root, self.reports, settings.gpus.states()
+            )
             about(run.id)
         except RingsideError as error:
             warn(error)
@@ -169,60 +172,9 @@ class Handlers:
             return {self.panels.go: "", self.form.request_id: _new_request_id()}
         return {self.panels.go: run.id}
 
-    def _plan_changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
-        found, panels = self._plan(values), self.panels
-        can_start = found.spec is not None
-        card = find_card(values["preset"], self.settings.hardware)
-        estimates: Changes = {}
-        if not empty:
-            words = self.estimates.of(values)
-            estimates = {self.form.preset: gr.HTML(estimates=words)} if words else {}
-        return {
-            **estimates,
-            panels.about: strategy_about(card),
-            panels.plan: plan_panel(found),
-            panels.start: gr.Button(interactive=can_start),
-            panels.preview: gr.Button(interactive=can_start),
-            **self._baseline_changes(found),
-            **(self._placeholders(found.spec, empty) if found.spec else {}),
-        }
 
-    def _plan(self, values: Mapping[str, Any]) -> Plan:
-        """The plan, with a note when it would run beside others on the same devices."""
-        hardware = self.settings.hardware
-        found = plan(values, hardware, self.reports)
-        if found.spec is None:
-            return found
-        names = running_beside(self.settings.desk.root, found.spec, hardware.num_cores)
-        notes = (*found.notes, beside_note(names)) if names else found.notes
-        return replace(found, notes=notes)
-
-    def _baseline_changes(self, found: Plan) -> Changes:
-        panels = self.panels
-        if found.spec is None:
-            return {panels.baseline_box: gr.Column(visible=False)}
-        state = self.settings.desk.baseline_state(found.spec)
-        return {
-            panels.baseline_box: gr.Column(visible=True),
-            panels.baseline: baseline_panel(state),
-            panels.baseline_start: gr.Button(visible=state.kind == "none"),
-        }
-
-    def _placeholders(self, spec: RunSpec, empty: bool) -> Changes:
-        """A field that is empty shows the value that it stands for; `empty` makes it so."""
-        asked = spec.global_batch
-        if not spec.keeps_global_batch:
-            asked //= spec.training.accumulation_steps
-        form = self.form
-        shown: Changes = {
-            form.batch: asked,
-            form.processes: spec.num_devices,
-            form.image_size: spec.data.image_size,
-        }
-        if empty:
-            shown |= {form.seed: spec.seed, form.learning_rate: spec.training.learning_rate}
-        content = {"value": None} if empty else {}
-        return {number: gr.Number(placeholder=str(v), **content) for number, v in shown.items()}
+def _lost(found: Prefilled) -> str:
+    return items(found.lost, "rs-list rs-soft")
 
 
 def _new_request_id() -> str:

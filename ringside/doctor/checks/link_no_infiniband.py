@@ -18,6 +18,7 @@ from ringside.doctor.variables import set_shown, taking_away
 from ringside.nccl_log import crosses_hosts, ring_edges
 from ringside.nccl_log.causes import names_of, why_sockets
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "LINK-015"
 CAUSE: Cause = "link"
@@ -43,6 +44,6 @@ def check(case: Case) -> Finding | None:
             seen("NCCL says", log.missing_infiniband or "-", "nccl"),
             *set_shown(cause.variables),
         ),
-        values={"why": cause.clause, "how": f"{how}. " if cause.variables else ""},
+        values={"why": cause.clause, "how": say("doctor.then", how=how) if cause.variables else ""},
         remedy=remedy,
     )

@@ -1,0 +1,66 @@
+"""What stands in the way of a run, in the terminal: before it starts, and kept with it."""
+
+from __future__ import annotations
+
+import sys
+
+import msgspec
+
+from ringside.errors import SpecError
+from ringside.hardware import Hardware, read_hardware
+from ringside.preflight import Case, Item, all_checks, keep, look, preflight
+from ringside.request import RunRequest
+from ringside.rundir import RunDir, runs_root
+from ringside.spec import RunSpec
+
+SIGNS = {"error": "✕", "warning": "▲", "unknown": "?", "fine": "✓"}
+
+
+def show(request: RunRequest, *, check: bool, as_json: bool) -> int:
+    """Print everything that was looked at; 1 when something blocks the run, else 0.
+
+    `check`: decode every picture of the data first.
+    """
+    from app.views.gpus import states_now
+    from ringside.data import check_data
+
+    hardware = read_hardware()
+    case = look(
+        request, hardware, runs_root(), reports=check_data if check else None,
+        gpus=states_now(hardware),
+    )  # fmt: skip
+    found = preflight(case)
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    else:
+        for item in found.items:
+            print(line_of(item))
+    return 1 if found.errors else 0
+
+
+def line_of(item: Item) -> str:
+    """`▲ warning  disk: ...`, with the sign beside the word."""
+    about = f"{item.code} ({item.field})" if item.field else item.code
+    return f"{SIGNS[item.level]} {item.level:8} {about}: {item.sentence}"
+
+
+def before_start(spec: RunSpec, hardware: Hardware) -> Case:
+    """Print what a person should know before the run starts; SpecError for what blocks it.
+
+    In a terminal a warning is said and the run starts: whoever types the command can stop it.
+    """
+    from app.views.gpus import states_now
+
+    asked = RunRequest(preset=spec.preset, queue=spec.queue, beside=spec.beside)
+    case = look(asked, hardware, runs_root(), spec=spec, gpus=states_now(hardware))
+    found = preflight(case)
+    for item in found.warnings:
+        print(f"  {line_of(item)}")
+    if found.errors:
+        raise SpecError(" ".join(item.sentence for item in found.errors))
+    return case
+
+
+def keep_before(run: RunDir, case: Case) -> None:
+    """Keep it with the run; every warning was accepted by starting."""
+    keep(run, case, {check.CODE for check in all_checks()})

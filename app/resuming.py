@@ -1,0 +1,38 @@
+"""Going on from a run's last checkpoint, for the page and the terminal alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from ringside.errors import RunDirError
+from ringside.hardware import Hardware
+from ringside.launch.reconcile import orphan_sentence, reconcile
+from ringside.request import continue_run
+from ringside.run import fold_run
+from ringside.rundir import RunDir
+from ringside.spec import RunSpec
+
+
+def spec_to_resume(
+    run: RunDir, hardware: Hardware, *, epochs: int | None = None, processes: int | None = None
+) -> RunSpec:
+    """The request of a run that goes on; RingsideError where it cannot, in a sentence."""
+    if not fold_run(run).final:
+        raise RunDirError(f"{run.name} is not over yet; stop it first.")
+    if sentence := orphan_sentence(run):
+        raise RunDirError(sentence)
+    reconcile(run)
+    return continue_run(run, hardware, epochs=epochs, processes=processes)
+
+
+def resume_run(run: RunDir, hardware: Hardware, root: Path, *, request_id: str) -> RunDir:
+    """Start it, and store what is predicted; asked twice with one `request_id` it is one run."""
+    from ringside.estimate import store_estimate
+    from ringside.launch.local import start_run
+
+    spec = msgspec.structs.replace(spec_to_resume(run, hardware), request_id=request_id)
+    started = start_run(spec, hardware, root)
+    store_estimate(started, spec, hardware, root)
+    return started

@@ -1,0 +1,198 @@
+"""The curves of one run as they grow: thinned for a plot, sent in increments.
+
+A line keeps the lowest and the highest value of each bucket of neighbours, so that no spike is
+lost. When there are too many buckets, each two become one: what was sent stays valid until then.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ringside.run import EpochRow, RunRecord
+
+MAX_POINTS = 2000
+SCORES = {"val_loss": "val_loss", "auc": "auc_macro", "f1": "f1_macro", "map": "map_macro"}
+WINDOWS = {
+    "train_loss": "train_loss", "rate": "samples_per_s", "step_ms": "step_ms",
+    "learning_rate": "learning_rate",
+}  # fmt: skip
+LINES = (*WINDOWS, *SCORES, "step_p50", "step_p95")
+
+
+class Spot(NamedTuple):
+    """One value: after how many optimizer steps and seconds of training."""
+
+    step: int
+    time_s: float
+    value: float
+
+
+class Bucket(NamedTuple):
+    """The lowest and the highest of some neighbours."""
+
+    low: Spot
+    high: Spot
+
+    def joined(self, other: Bucket) -> Bucket:
+        """The lowest and the highest of both."""
+        low = min(self.low, other.low, key=lambda spot: spot.value)
+        return Bucket(low, max(self.high, other.high, key=lambda spot: spot.value))
+
+    def spots(self) -> tuple[Spot, ...]:
+        """In the order of time; one where both are the same."""
+        first, second = sorted(self)
+        return (first,) if first == second else (first, second)
+
+
+class Line:
+    """A growing line of at most `limit` spots (see the module)."""
+
+    def __init__(self, limit: int = MAX_POINTS) -> None:
+        self._most = limit // 2 - 2
+        self._full: list[Bucket] = []
+        self._open: Bucket | None = None
+        self._newest: Spot | None = None
+        self._size = 1
+        self._in_open = 0
+        self.total = 0
+
+    def add(self, spot: Spot) -> None:
+        """Take one more; a value that is not finite is left out."""
+        if not math.isfinite(spot.value):
+            return
+        one = Bucket(spot, spot)
+        self._open = one if self._open is None else self._open.joined(one)
+        self._newest = spot
+        self._in_open += 1
+        self.total += 1
+        if self._in_open == self._size:
+            self._full.append(self._open)
+            self._open, self._in_open = None, 0
+        if len(self._full) > self._most:
+            self._double()
+
+    def _double(self) -> None:
+        """Each two buckets become one; an odd one is open again. Called when none is."""
+        pairs, odd = divmod(len(self._full), 2)
+        rest = self._full[-1] if odd else None
+        self._full = [self._full[2 * i].joined(self._full[2 * i + 1]) for i in range(pairs)]
+        if rest is not None:
+            self._open, self._in_open = rest, self._size
+        self._size *= 2
+
+    def spots(self) -> list[Spot]:
+        """All that are kept; the newest is the last."""
+        return [*self._closed(0), *self._tail()]
+
+    def since(self, cursor: object) -> tuple[list[int], int, list[Spot]] | None:
+        """What a viewer with `cursor` lacks: the next cursor, from which place on, the spots.
+
+        None when there is nothing new. A cursor that fits no more, or none, gets all from 0.
+        """
+        match cursor:
+            case [int(size), int(full), int(place), int(total)] if (
+                size == self._size and 0 <= full <= len(self._full) and total <= self.total
+            ):
+                if total == self.total:
+                    return None
+            case _:
+                if not self.total:
+                    return None
+                full = place = 0
+        closed = self._closed(full)
+        after = [self._size, len(self._full), place + len(closed), self.total]
+        return after, place, [*closed, *self._tail()]
+
+    def _closed(self, begin: int) -> list[Spot]:
+        return [spot for bucket in self._full[begin:] for spot in bucket.spots()]
+
+    def _tail(self) -> list[Spot]:
+        if self._open is None:
+            return []
+        spots = list(self._open.spots())
+        if self._newest is not None and spots[-1] != self._newest:
+            spots.append(self._newest)
+        return spots
+
+
+class RunSeries:
+    """The lines of one run; each window and each epoch is taken once."""
+
+    def __init__(self, limit: int = MAX_POINTS) -> None:
+        self.lines = {name: Line(limit) for name in LINES}
+        self._windows = self._epochs = 0
+        self._within: tuple[int, float] = (0, 0.0)
+        self._begins = self._trained_s = 0.0
+        self._step_ms: dict[int, list[float]] = {}
+
+    def take(self, record: RunRecord) -> None:
+        """What is new in the record; nothing before the set-up stands."""
+        if record.started is None:
+            return
+        rows = {row.epoch: row.epoch_time_s for row in record.epochs}
+        for window in record.windows[self._windows :]:
+            epoch, within = self._within
+            if window.epoch != epoch:
+                self._begins = sum(s for number, s in rows.items() if number < window.epoch)
+                within = 0.0
+            within += window.step_ms * window.num_steps / 1000
+            self._within = (window.epoch, within)
+            time_s = self._begins + within
+            for name, field in WINDOWS.items():
+                value = getattr(window, field)
+                if value is not None:
+                    self.lines[name].add(Spot(window.step, time_s, value))
+            if not window.profiled:
+                self._step_ms.setdefault(window.epoch, []).append(window.step_ms)
+        self._windows = len(record.windows)
+        for row in self._ready(record.epochs):
+            self._trained_s += row.epoch_time_s
+            self._take_epoch(row, row.epoch * record.started.steps_per_epoch)
+
+    def _ready(self, rows: list[EpochRow]) -> Iterator[EpochRow]:
+        """Epochs that will not change any more; the newest may still wait for its scores."""
+        for row in rows[self._epochs :]:
+            if row.num_evaluated is None and row is rows[-1]:
+                return
+            self._epochs += 1
+            yield row
+
+    def _take_epoch(self, row: EpochRow, step: int) -> None:
+        for name, field in SCORES.items():
+            value = getattr(row, field)
+            if value is not None:
+                self.lines[name].add(Spot(step, self._trained_s, value))
+        times = self._step_ms.pop(row.epoch, [])
+        if times:
+            p50, p95 = quantiles(times)
+            self.lines["step_p50"].add(Spot(step, self._trained_s, p50))
+            self.lines["step_p95"].add(Spot(step, self._trained_s, p95))
+
+    def since(self, cursors: object) -> tuple[dict[str, Any], dict[str, Any]]:
+        """By line: the next cursors of all, and what a viewer with `cursors` lacks."""
+        held = cursors if isinstance(cursors, dict) else {}
+        after, found = {}, {}
+        for name, line in self.lines.items():
+            if (news := line.since(held.get(name))) is None:
+                if name in held:
+                    after[name] = held[name]
+                continue
+            after[name], place, spots = news
+            found[name] = {"at": place, "points": [_short(spot) for spot in spots]}
+        return after, found
+
+
+def quantiles(values: list[float]) -> tuple[float, float]:
+    """The median and the 95th percentile, between neighbours in proportion."""
+    if len(values) == 1:
+        return values[0], values[0]
+    cuts = statistics.quantiles(values, n=20, method="inclusive")
+    return cuts[9], cuts[18]
+
+
+def _short(spot: Spot) -> list[float]:
+    """A plot needs no more figures than these."""
+    return [spot.step, float(f"{spot.time_s:.6g}"), float(f"{spot.value:.6g}")]

