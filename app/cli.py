@@ -130,7 +130,7 @@ def resume(
     run_id: RunId = "last",
     epochs: Annotated[int | None, typer.Option(help="Epochs in all, if more than before.")] = None,
     processes: Annotated[int | None, typer.Option(help="Another number of processes.")] = None,
-    gpus: Gpus = None,
+    gpus: Annotated[str | None, typer.Option(help="Other GPUs, as in 2,3 [the same].")] = None,
     queue: Queue = False,
     beside: Beside = False,
     follow: Annotated[bool, typer.Option("--follow", help="Stay and print what happens.")] = False,

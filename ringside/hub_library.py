@@ -62,17 +62,20 @@ def pinned(address: Address) -> Pin | None:
 
 def fetch(address: Address) -> Pin:
     """Download its presets now and pin their commit; PresetError when the Hub cannot be reached."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
+    endpoint = os.environ.get("HF_ENDPOINT")
     try:
+        # Asked first: without a network snapshot_download would give what the cache holds.
+        info = HfApi(endpoint=endpoint).dataset_info(address.repository, revision=address.revision)
         folder = snapshot_download(
             address.repository,
             repo_type="dataset",
-            revision=address.revision,
+            revision=info.sha,
             allow_patterns="*.yaml",
             ignore_patterns="*/*",
-            endpoint=os.environ.get("HF_ENDPOINT"),
+            endpoint=endpoint,
         )
     except (RepositoryNotFoundError, RevisionNotFoundError):
         raise PresetError(
@@ -83,8 +86,7 @@ def fetch(address: Address) -> Pin:
             f"{address.text} cannot be fetched ({type(error).__name__}); presets that were fetched "
             "before stay as they are. Try again with a network."
         ) from error
-    # The cache keeps each commit in a folder of its name, whatever revision was asked for.
-    pin = Pin(commit=Path(folder).name, folder=str(folder))
+    pin = Pin(commit=info.sha or Path(folder).name, folder=str(folder))
     _write({**_pins(), address.text: pin})
     return pin
 

@@ -46,7 +46,7 @@ def sign_of_life(record: RunRecord, now: float) -> SignOfLife:
     run = RunDir(Path(record.path))
     marks = read_marks(run)
     newest = max(marks, key=lambda mark: mark.t, default=None)
-    heard = [t for t in (record.last_event_t, newest and newest.t) if t is not None]
+    heard = [t for t in (record.last_event_t, newest.t if newest else None) if t is not None]
     trainer_s = max(0.0, now - max(heard)) if heard else None
     supervisor_s = _supervisor_s(record, run, now)
     silent: list[Silent] = []
@@ -58,7 +58,7 @@ def sign_of_life(record: RunRecord, now: float) -> SignOfLife:
         silent.append("supervisor")
     return SignOfLife(
         trainer_s=trainer_s, supervisor_s=supervisor_s, silent=tuple(silent),
-        phase=newest and newest.phase, activity=newest and newest.activity,
+        phase=newest.phase if newest else None, activity=newest.activity if newest else None,
     )  # fmt: skip
 
 
@@ -66,7 +66,8 @@ def _supervisor_s(record: RunRecord, run: RunDir, now: float) -> float | None:
     owner = record.owner
     if owner is None or owner.kind != "supervisor":
         return None
+    path: Path = run.owner
     try:
-        return max(0.0, now - run.owner.stat().st_mtime)
+        return max(0.0, now - path.stat().st_mtime)
     except OSError:
         return None

@@ -126,8 +126,8 @@ class _Remedies:
         else:
             missing = max(0, (needed or 0) - free)
             key = "remedy.free_disk_more" if missing else "remedy.free_disk_now"
-            values = {"free": free / GIB, "needed": (needed or 0) / GIB, "missing": missing / GIB}
-            yield say(key, path=path, **values)
+            needed_gib, missing_gib = (needed or 0) / GIB, missing / GIB
+            yield say(key, path=path, free=free / GIB, needed=needed_gib, missing=missing_gib)
         yield say("remedy.other_disk")
 
     def of_config(self) -> Iterator[str]:
@@ -157,4 +157,6 @@ class _Remedies:
     def _checkpoint_bytes(self) -> int | None:
         """About what is stored at the end of an epoch; None before the model was built."""
         observed = self.record.observed
-        return observed and observed.num_parameters * CHECKPOINT_BYTES_PER_PARAMETER
+        if observed is None:
+            return None
+        return observed.num_parameters * CHECKPOINT_BYTES_PER_PARAMETER

@@ -7,8 +7,11 @@ file of a long run stays small; a reader then begins anew.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -88,15 +91,13 @@ class SampleReader:
 
     def __init__(self, run: RunDir) -> None:
         self.samples: list[Sample] = []
-        self._path = run.gpus
+        self._path: Path = run.gpus
         self._offset, self._file = 0, -1
 
     def poll(self) -> bool:
         """Bring `samples` up to date; a file that was thinned out is read anew."""
         try:
             with self._path.open("rb") as stream:
-                import os
-
                 found = os.fstat(stream.fileno())
                 if found.st_ino != self._file or found.st_size < self._offset:
                     self._file, self._offset, self.samples = found.st_ino, 0, []
@@ -131,15 +132,16 @@ def decode_samples(data: bytes) -> Iterator[Sample]:
             continue
 
 
-class Column(NamedTuple):
+@dataclass
+class _Column:
     """The values of one curve with their times, and the memory of its GPU."""
 
     of: str
     index: int
     name: str
-    times: list[float]
-    values: list[float]
     limit: float | None
+    times: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
 
 
 def series_of(samples: Sequence[Sample], max_points: int = MAX_POINTS) -> tuple[Series, ...]:
@@ -161,13 +163,13 @@ def throttled(samples: Sequence[Sample]) -> dict[int, dict[str, float]]:
     }
 
 
-def _columns(samples: Sequence[Sample]) -> list[Column]:
-    found: dict[tuple[str, int, str], Column] = {}
+def _columns(samples: Sequence[Sample]) -> list[_Column]:
+    found: dict[tuple[str, int, str], _Column] = {}
     order = {name: place for place, name in enumerate((*GPU_FIELDS, *RANK_FIELDS))}
     for sample in samples:
         for of, index, name, value, limit in _values(sample):
             key = (of, index, name)
-            column = found.setdefault(key, Column(of, index, name, [], [], limit))
+            column = found.setdefault(key, _Column(of, index, name, limit))
             column.times.append(sample.t)
             column.values.append(value)
     return sorted(found.values(), key=lambda one: (one.of, one.index, order[one.name]))
@@ -185,7 +187,7 @@ def _values(sample: Sample) -> Iterator[tuple[str, int, str, float, float | None
                 yield of, index, name, float(value), total if name.startswith("memory") else None
 
 
-def _series(column: Column, max_points: int) -> Series:
+def _series(column: _Column, max_points: int) -> Series:
     points = list(zip(column.times, column.values, strict=True))
     return Series(
         of=column.of, index=column.index, name=column.name,
@@ -210,7 +212,7 @@ def thin_points(points: Sequence[tuple[float, float]], limit: int) -> list[tuple
     return [*kept, points[-1]]
 
 
-def _median_by_time(column: Column) -> float:
+def _median_by_time(column: _Column) -> float:
     """The value that the curve was below for half of the time.
 
     Samples of long ago lie further apart, so each counts for the time up to the next one.

@@ -55,11 +55,6 @@ def plan_notes(spec: RunSpec, language: str | None = None) -> list[str]:
     return notes
 
 
-def beside_note(names: list[str], language: str | None = None) -> str:
-    """Why a measurement beside other runs is not a fair one."""
-    return say("plan.beside", language, names=", ".join(names))
-
-
 def _devices(spec: RunSpec, language: str | None) -> str:
     if spec.device == "cuda":
         ids = [str(index) for index in spec.gpu_ids]

@@ -11,12 +11,15 @@ import msgspec
 import pytest
 
 from ringside.events import KINDS
+from ringside.hang import Hang, Standstill
 from ringside.hardware import Gpu, Hardware
 from ringside.identity import ProcessIdentity
 from ringside.launch.plan import LaunchPlan
+from ringside.marks import Mark
 from ringside.presets import BUILT_IN, Library
 from ringside.records import ExitRecord, Failure, Owner, RankError, Standing
 from ringside.rundir import RunDir
+from ringside.samples import GpuSample, RankSample, Sample
 from ringside.shelf.notes import Notes
 from ringside.spec import (
     AccelerateSettings,
@@ -54,6 +57,12 @@ SECTION_OF: dict[type[msgspec.Struct], str] = {
     Failure: "The end",
     Standing: "The end",
     Notes: "Notes",
+    Hang: "Standing still",
+    Standstill: "Standing still",
+    Mark: "Standing still",
+    Sample: "Samples",
+    GpuSample: "Samples",
+    RankSample: "Samples",
     **{kind: f"`{kind.__struct_config__.tag}`" for kind in KINDS},
 }
 
@@ -158,3 +167,14 @@ def test_the_pages_of_the_checks_are_those_of_the_code(generate):
     there = {p.name: p.read_text(encoding="utf-8") for p in (ROOT / "docs/checks").glob("*.md")}
     assert sorted(there) == sorted(wanted), "run `make docs`"
     assert [name for name in wanted if there[name] != wanted[name]] == [], "run `make docs`"
+
+
+def test_the_pages_of_the_presets_are_current(generate):
+    """And so are the library's table and what becomes of the field's configurations."""
+    wanted = generate.preset_pages()
+    there = {p.name: p.read_text(encoding="utf-8") for p in generate.PRESETS.glob("*.md")}
+    assert there == wanted, "run `make docs`"
+    library = generate.LIBRARY_README.read_text(encoding="utf-8")
+    assert generate.library_readme(library) == library, "run `make docs`"
+    assert broken_links(generate.LIBRARY_README) == []
+    assert generate.imports_page() == generate.IMPORTS.read_text(encoding="utf-8")

@@ -121,9 +121,11 @@ def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
 def record_json(record: RunRecord) -> dict[str, Any]:
     """The frozen shape of `show --json`; units stand in the names, missing is null."""
     from app.views.queue import place_of
+    from app.views.setup import accepted_warnings
     from app.views.watching import watch_json
     from ringside.class_scores import read_class_scores
     from ringside.estimate import outcome_of
+    from ringside.rank_windows import rank_parts
     from ringside.speedup import speedup_of
 
     measured, place = speedup_of(runs_root(), record), place_of(record)
@@ -143,6 +145,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "speedup_details": measured,
         "baseline": measured.baseline_id,
         "estimate": outcome_of(record),
+        "accepted_warnings": accepted_warnings(record),
         "best_checkpoint": record.best_checkpoint,
         "class_scores": read_class_scores(RunDir(Path(record.path))),
         "failure": record.failure,
@@ -150,6 +153,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "total_time_s": record.total_time_s,
         "exit": record.exit,
         **watch_json(record),
+        "ranks": rank_parts(RunDir(Path(record.path))),
     }
 
 

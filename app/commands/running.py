@@ -215,6 +215,7 @@ def epoch_line(row: EpochRow, record: RunRecord) -> str:
 def ending(record: RunRecord) -> str:
     """How a run ended; a reason that begins with the state says it alone."""
     from app.views.ending import failure_lines
+    from app.views.watching import remedy_lines
     from ringside.launch.reconcile import orphan_sentence
     from ringside.words import say
 
@@ -222,7 +223,7 @@ def ending(record: RunRecord) -> str:
         reason = record.exit.reason
         repeated = reason.lower().startswith(record.state)
         first = reason if repeated else f"{record.state}: {reason}"
-        return "\n".join((first, *failure_lines(record)))
+        return "\n".join((first, *failure_lines(record), *remedy_lines(record)))
     if record.failure is not None:
         return f"{record.state}: rank {record.failure.rank}: {record.failure.sentence}"
     return f"{record.state}: {orphan_sentence(RunDir(Path(record.path))) or say('run.owner_gone')}"

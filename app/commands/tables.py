@@ -15,8 +15,9 @@ from app.views.counts import count_lines, label_scores
 from app.views.ending import failure_lines
 from app.views.prediction import prediction_lines
 from app.views.queue import launch_lines
+from app.views.ranks import rank_lines
 from app.views.traces import trace_lines
-from app.views.watching import watch_lines
+from app.views.watching import remedy_lines, watch_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
@@ -64,7 +65,7 @@ def print_record(root: Path, record: RunRecord) -> None:
         if warning.code != "data":
             console.print(f"note: {warning.message}", soft_wrap=True)
     console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
-    watched = watch_lines(record)
+    watched = (*rank_lines(RunDir(Path(record.path))), *watch_lines(record))
     for line in (*prediction_lines(record), *trace_lines(record), *watched, *_end_lines(record)):
         console.print(line, soft_wrap=True)
 
@@ -79,6 +80,7 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
     elif record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
         yield sentence
     yield from failure_lines(record)
+    yield from remedy_lines(record)
 
 
 def epoch_table(epochs: list[EpochRow]) -> Table:

@@ -1,6 +1,8 @@
 """The page: the only folder that imports gradio.
 
-server    address, port, password, and the guard in front
+environment  what Gradio may learn from it: nothing
+server    address, port, login, and what stands in front
+roles     what a viewer gets
 site      all pages in one application
 train     three choices and one button
 runs      the list, and one run live
@@ -10,6 +12,7 @@ frame     what every page has
 draw      HTML for what is read, not filled in
 """
 
+from app.page import environment as environment  # first: it is read when Gradio is imported
 from app.page.server import Server, open_server, serve
 from app.page.settings import PageSettings
 from app.page.site import build

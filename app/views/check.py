@@ -14,9 +14,8 @@ from app.views.data import png_uri
 from ringside.data import DataReport
 from ringside.data.check.report import RULES, ClassCount
 from ringside.data.enough import refuse_too_few
-from ringside.data.notes import counted
 from ringside.spec import RunSpec
-from ringside.words import say
+from ringside.words import say, say_count
 
 MAX_BAD = 20
 MAX_BARS, MAX_FOLDED = 12, 200
@@ -109,14 +108,14 @@ def without_bad_files(spec: RunSpec, report: DataReport) -> RunSpec:
 
 def images(number: int) -> str:
     """`1 image`, `1,200 images`."""
-    return counted(number, "image")
+    return say_count("image", number)
 
 
 def _verdict(report: DataReport) -> str:
     if not report.num_usable:
         return say("check.nothing")
     num_bad = len(report.skip)
-    return say("check.bad", bad=counted(num_bad, "bad file")) if num_bad else say("check.fine")
+    return say("check.bad", bad=say_count("bad_file", num_bad)) if num_bad else say("check.fine")
 
 
 def _bars(classes: Iterable[ClassCount]) -> tuple[ClassBar, ...]:

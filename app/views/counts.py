@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from app.views import figures
-from ringside.data.notes import first_few
 from ringside.run import EpochRow, RunRecord
-from ringside.words import catalogue, say
+from ringside.words import catalogue, say, say_few
 
 EARLY_STOP = "early-stop"
 
@@ -56,7 +55,7 @@ def _coverage(record: RunRecord) -> list[str]:
         return []
     undefined = [name for name in row.undefined_classes if name not in row.untrained_classes]
     named = (("run.untrained", row.untrained_classes), ("run.undefined", undefined))
-    reasons = "; ".join(say(key, names=first_few(names)) for key, names in named if names)
+    reasons = "; ".join(say(key, names=say_few(names)) for key, names in named if names)
     auc = figures.score(row.auc_macro)
     return [say("run.coverage", epoch=row.epoch, auc=auc, over=over, reasons=reasons)]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from app.views import figures
 from ringside.data import ImageData, open_data, source_names, thumbnail
 from ringside.spec import DataSpec
-from ringside.words import say, spoken
+from ringside.words import say, speaking, spoken, translated
 
 NUM_PICTURES = 8
 PICTURE_PX = 72
@@ -29,7 +29,7 @@ class DataFacts:
 
 def source_choices() -> list[tuple[str, str]]:
     """(title, name) of every source; a person's own pictures come last, under the name `folder`."""
-    named = [(one.title, one.name) for one in source_names() if one.name != "folder"]
+    named = [(_told(one.title), one.name) for one in source_names() if one.name != "folder"]
     return [*named, (say("data.own"), "folder")]
 
 
@@ -57,8 +57,9 @@ def _hub_facts(spec: DataSpec) -> DataFacts:
 
 @functools.lru_cache(maxsize=16)
 def _cached_facts(source: str, profile: str | None, image_size: int, language: str) -> DataFacts:
-    """Facts are words, so they are kept by `language`, which is the one spoken."""
-    return _facts(open_data(DataSpec(source=source, profile=profile, image_size=image_size)))
+    """Facts are words, so they are kept by language."""
+    with speaking(language):
+        return _facts(open_data(DataSpec(source=source, profile=profile, image_size=image_size)))
 
 
 def _facts(data: ImageData) -> DataFacts:
@@ -72,12 +73,17 @@ def _facts(data: ImageData) -> DataFacts:
     if data.task == "multi_label" and images:
         facts.insert(2, say("data.per_image", n=f"{labels / images:.1f}"))
     return DataFacts(
-        title=data.title,
+        title=_told(data.title),
         facts=tuple(facts),
-        notes=data.notes,
+        notes=tuple(map(_told, data.notes)),
         synthetic=data.synthetic,
         pictures=tuple(_pictures(data)),
     )
+
+
+def _told(text: str) -> str:
+    """What a source says of itself, in the language of the reader where that is known."""
+    return translated(f"data_source.{text}", text)
 
 
 def _pictures(data: ImageData) -> list[tuple[str, str]]:

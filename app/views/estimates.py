@@ -9,12 +9,13 @@ import msgspec
 
 from app.views import figures
 from app.views.fields import Values, request_of
-from app.views.form import strategies
+from app.views.form import distributes, strategies
 from ringside.errors import RingsideError
 from ringside.estimate import Estimate, estimate, inputs_for
 from ringside.hardware import Hardware
 from ringside.measurements.store import FOLDER
 from ringside.request import RunRequest, resolve
+from ringside.spec import RunSpec
 from ringside.words import say, spoken
 
 BUDGET_S = 0.5
@@ -56,9 +57,15 @@ class CardEstimates:
                 found[name] = words
         return found
 
+    def _resolved(self, request: RunRequest) -> RunSpec:
+        """The request; a preset for one GPU takes the first of several that were chosen."""
+        if request.gpus and not distributes(request.preset):
+            request = msgspec.structs.replace(request, gpus=request.gpus[:1])
+        return resolve(request, self.hardware)
+
     def _words_of(self, request: RunRequest) -> str:
         try:
-            spec = resolve(request, self.hardware)
+            spec = self._resolved(request)
             inputs = inputs_for(spec, self.hardware, self.root, is_hurried=True)
             return estimate_words(estimate(spec, inputs))
         except (RingsideError, OSError, ValueError, ArithmeticError, LookupError):
@@ -66,7 +73,10 @@ class CardEstimates:
 
 
 def estimate_words(found: Estimate) -> str:
-    """`predicted: 1.90× · 41.0 s an epoch · 11.3 GB`; empty without a step time."""
+    """`predicted: 1.90× · 41.0 s an epoch · 11.3 GB · 94.9 MB a step`; empty without a step time.
+
+    The last are the bytes that a device hands to the exchange of gradients in an optimizer step.
+    """
     if found.step_ms is None:
         return ""
     parts = []
@@ -78,4 +88,6 @@ def estimate_words(found: Estimate) -> str:
         parts.append(say("estimated.step", time=figures.milliseconds(found.step_ms)))
     if found.memory_bytes is not None:
         parts.append(figures.size(found.memory_bytes))
+    if found.num_bytes:
+        parts.append(say("estimated.bytes", size=figures.size(found.num_bytes)))
     return say("estimated.words", parts=" · ".join(parts))

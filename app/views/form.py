@@ -12,7 +12,6 @@ from app.views.fields import LEAVE_OUT, WAIT, Reports, Values, request_of
 from app.views.terminal import terminal_command
 from ringside import yaml_text
 from ringside.data import DataReport
-from ringside.data.notes import counted
 from ringside.errors import RingsideError
 from ringside.estimate import store_estimate
 from ringside.hardware import Hardware
@@ -25,7 +24,7 @@ from ringside.rundir import RunDir, list_run_dirs
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import DataSpec, FsdpConfig, RunSpec
 from ringside.speedup import baseline_of
-from ringside.words import say, translated
+from ringside.words import say, say_count, translated
 
 MAIN_PRESETS = ("ddp", "ddp_bf16", "ddp_accum4", "fsdp")
 RECENT_RUNS = 20
@@ -115,6 +114,13 @@ def own_precision(name: str | None) -> str | None:
     return preset.file.accelerate.mixed_precision if preset else None
 
 
+def distributes(name: str) -> bool:
+    """Whether a preset uses more than one device."""
+    file = Library().get(name).file
+    one = file.accelerate.strategy == "single"
+    return not one or file.training.parallelism == "data_parallel"
+
+
 def _card(preset: Preset, hardware: Hardware) -> Card:
     about = preset.about
     fits = hardware.device in about.devices
@@ -131,7 +137,7 @@ def _told(preset: Preset, name: str) -> str:
     """A built-in preset says it in the language of the reader, any other as its author wrote it."""
     text: str = getattr(preset.about, name)
     is_ours = preset.origin == "built-in"
-    return translated(f"preset.{preset.name}_{name}", text) if is_ours else text
+    return translated(f"preset.{preset.name.rpartition(':')[2]}_{name}", text) if is_ours else text
 
 
 def spec_of(values: Values, hardware: Hardware, reports: Reports) -> RunSpec:
@@ -157,7 +163,7 @@ def _bad_file_notes(spec: RunSpec, report: DataReport | None) -> list[str]:
     """How many of the bad files that a check found stay out of the run."""
     if report is None or not report.skip or not spec.data.skip:
         return []
-    return [say("train.bad_left_out", bad=counted(len(report.skip), "bad file"))]
+    return [say("train.bad_left_out", bad=say_count("bad_file", len(report.skip)))]
 
 
 def preview(
@@ -255,7 +261,7 @@ def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
         ):
             rows.append((key, _printable(shown), say(f"source.{source}")))
     if spec.data.skip:
-        left_out = counted(len(spec.data.skip), "file")
+        left_out = say_count("file", len(spec.data.skip))
         rows.append(("data.skip", left_out, say("source.flag")))
     return rows
 

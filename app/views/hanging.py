@@ -33,6 +33,6 @@ def hang_view(record: RunRecord) -> HangView | None:
 def hang_lines(record: RunRecord) -> tuple[str, ...]:
     """A sentence for each standstill that ended: `stood still for 41 s at step 120`."""
     return tuple(
-        say("hang.past", lasted=figures.whole_seconds(one.lasted_s(one.since)), step=one.step)
+        say("stacks.past", seconds=one.lasted_s(one.since), step=one.step)
         for one in (record.hang.past if record.hang else ())
     )

@@ -14,14 +14,13 @@ from typing import Any
 import msgspec
 
 from app.views.fields import BESIDE
-from ringside.data.notes import counted
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.overrides import locate, parse_overrides
 from ringside.presets import Library, PresetFile
 from ringside.rundir import list_run_dirs
 from ringside.spec import AccelerateSettings, DataSpec, FsdpConfig, RunSpec, TrainingSettings
-from ringside.words import say
+from ringside.words import say, say_count
 
 MAX_SETTINGS = 20
 MAX_LENGTH = 200
@@ -136,7 +135,7 @@ def _data(data: DataSpec) -> dict[str, Any]:
 def _lost(spec: RunSpec, hardware: Hardware) -> Iterator[str]:
     """What the form has no field for, or this machine no device."""
     if spec.data.skip:
-        yield say("clone.skip", files=counted(len(spec.data.skip), "file"))
+        yield say("clone.skip", files=say_count("file", len(spec.data.skip)))
     if spec.resume_from:
         yield say("clone.resumed", folder=spec.resume_from)
     if spec.device != hardware.device:

@@ -34,6 +34,24 @@ class RankSplit:
     sentence: str
 
 
+def rank_lines(run: RunDir) -> tuple[str, ...]:
+    """The same for a terminal: a line for each rank, then the sentence; empty with fewer than two.
+
+    `rank 0: 100.0 ms a step (data 5.0 ms, forward 20.0 ms, …)`.
+    """
+    split = rank_split(run)
+    if split is None:
+        return ()
+    lines = (
+        say(
+            "ranks.line", rank=row.name, total=row.total,
+            parts=", ".join(f"{part.label} {part.time}" for part in row.parts),
+        )
+        for row in split.rows
+    )  # fmt: skip
+    return (*lines, split.sentence)
+
+
 def rank_split(run: RunDir) -> RankSplit | None:
     """Means over the last windows of the newest epoch; None with fewer than two ranks."""
     ranks = rank_parts(run)

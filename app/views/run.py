@@ -24,7 +24,7 @@ from ringside.remedies import failure_kind, kind_title, what_to_try
 from ringside.run import FINAL_STATES, EpochRow, RunRecord, require_spec
 from ringside.rundir import RunDir
 from ringside.speedup import SpeedUp, speedup
-from ringside.words import say
+from ringside.words import say, translated
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         step=step_view(windows),
         ending=_ending(record),
         warnings=tuple(w.message for w in record.warnings if w.code not in ("data", EARLY_STOP)),
-        notes=(*(w.message for w in record.warnings if w.code == "data"), *hang_lines(record)),
+        notes=(*_data_notes(record), *hang_lines(record)),
         setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
         classes=class_tables(record),
@@ -262,6 +262,12 @@ def _checkpoint(record: RunRecord) -> Checkpoint | None:
 def _resumable(record: RunRecord, run: RunDir) -> bool:
     """Whether the run ended early and has a checkpoint to go on from."""
     return record.final and record.state != "completed" and find_resumable(run) is not None
+
+
+def _data_notes(record: RunRecord) -> Iterator[str]:
+    """What the data say of themselves, in the language of the reader where that is known."""
+    notes = (warning.message for warning in record.warnings if warning.code == "data")
+    return (translated(f"data_source.{note}", note) for note in notes)
 
 
 def _ending(record: RunRecord) -> Ending | None:

@@ -110,10 +110,10 @@ class Line:
         return [spot for bucket in self._full[begin:] for spot in bucket.spots()]
 
     def _tail(self) -> list[Spot]:
-        if self._open is None:
-            return []
-        spots = list(self._open.spots())
-        if self._newest is not None and spots[-1] != self._newest:
+        """What may still change: the open bucket, and the newest spot for its own sake."""
+        spots = list(self._open.spots()) if self._open else []
+        last = spots[-1] if spots else self._full[-1].spots()[-1] if self._full else None
+        if self._newest is not None and last != self._newest:
             spots.append(self._newest)
         return spots
 

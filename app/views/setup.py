@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from app.views import figures
-from ringside.data.notes import counted, first_few
+from ringside.preflight import Item, kept_of
 from ringside.run import RunRecord, require_spec
+from ringside.rundir import RunDir
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import Observed
-from ringside.words import catalogue, say
+from ringside.words import catalogue, say, say_count, say_few
 
 
 def setup_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
@@ -21,6 +23,8 @@ def setup_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
         images = (figures.count(n) for n in (record.started.num_train, record.started.num_val))
         yield say("setup.data"), say("setup.data_value", train=next(images), val=next(images),
                                      title=record.started.data_title)  # fmt: skip
+    for item in accepted_warnings(record):
+        yield say("setup.accepted"), item.sentence
     if record.observed is not None:
         yield from _observed(record.observed)
     if spec.data.skip:
@@ -30,9 +34,15 @@ def setup_lines(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield say("setup.folder"), record.path
 
 
+def accepted_warnings(record: RunRecord) -> tuple[Item, ...]:
+    """The warnings of the preflight that somebody chose to start in spite of."""
+    kept = kept_of(RunDir(Path(record.path)))
+    return kept.accepted_items if kept else ()
+
+
 def _skipped_files(names: tuple[str, ...]) -> str:
     """How many files were left out on purpose, and the first of them."""
-    return say("setup.skip_value", files=counted(len(names), "file"), names=first_few(names))
+    return say("setup.skip_value", files=say_count("file", len(names)), names=say_few(names))
 
 
 def _observed(seen: Observed) -> Iterator[tuple[str, str]]:

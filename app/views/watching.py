@@ -50,6 +50,11 @@ def standstill_sentence(standstill: Standstill, now: float) -> str:
     return say("stacks.now", seconds=seconds, step=p95_ms / 1000, who=who)
 
 
+def remedy_lines(record: RunRecord) -> tuple[str, ...]:
+    """What to try after a failure, for a terminal."""
+    return tuple(say("remedy.try", what=what) for what in what_to_try(record))
+
+
 def _past(standstill: Standstill) -> str:
     seconds = standstill.lasted_s(standstill.since)
     return say("stacks.past", seconds=seconds, step=standstill.step)
@@ -85,8 +90,8 @@ def _gpu_parts(names: dict[str, Series], slowed: dict[str, float]) -> Iterator[s
     for link in ("pcie", "nvlink"):
         sent, received = (names.get(f"{link}_{way}_bytes_per_s") for way in ("tx", "rx"))
         if sent and received:
-            values = {"sent": sent.p50 / GIGA, "received": received.p50 / GIGA}
-            yield say("samples.link", link=say(f"samples.{link}"), **values)
+            name, out, back = say(f"samples.{link}"), sent.p50 / GIGA, received.p50 / GIGA
+            yield say("samples.link", link=name, sent=out, received=back)
     for reason, ratio in slowed.items():
         if ratio >= OFTEN_RATIO:
             yield say("samples.slowed", reason=reason, share=100 * ratio)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ringside.launch.reconcile import is_abandoned
 from ringside.records import Owner, is_gone, is_queued
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.spec import RunSpec
@@ -65,7 +66,7 @@ class Claims:
     def read(self, host: str | None = None) -> list[Claim]:
         """The claims at this moment, of all machines or of one; unreadable runs have none.
 
-        Nor have runs whose owner is gone: `reconcile` ends what is left of them.
+        Nor have runs whose owner is gone, and such as nobody took: `reconcile` closes their books.
         """
         claims = (_claim_of(run) for run in self.unfinished())
         return [claim for claim in claims if claim and host in (None, claim.host)]
@@ -79,7 +80,7 @@ class Claims:
 
 def _claim_of(run: RunDir) -> Claim | None:
     spec, owner = run.read(run.spec, RunSpec), run.read(run.owner, Owner)
-    if spec is None or (owner is not None and is_gone(owner)):
+    if spec is None or is_abandoned(run) or (owner is not None and is_gone(owner)):
         return None
     try:
         since = run.spec.stat().st_mtime

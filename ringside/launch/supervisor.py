@@ -105,7 +105,8 @@ class Supervisor:
     def _wait_for_turn(self) -> bool:
         """Until this run may use its devices; False when it was stopped before."""
         turn = Turn(self.run) if self._may_wait() else None
-        while not (self.signalled or any(map(self.run.requested, ("stop", "stop-after-epoch")))):
+        kinds = ("stop",) if turn is None else ("stop", "stop-after-epoch")
+        while not (self.signalled or any(map(self.run.requested, kinds))):
             if turn is None or turn.take():
                 return True
             self._beat()

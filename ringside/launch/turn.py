@@ -64,11 +64,11 @@ class Turn:
         return is_next(self._run.id, self._claims.read(self._host), order)
 
     def _close_abandoned(self) -> None:
-        """Runs whose owner was killed may still train on our devices: nobody else ends them."""
+        """What is left of a run whose owner was killed may still train on our devices."""
         own = self._run.read(self._run.spec, RunSpec)
         for run in self._claims.unfinished():
             spec, owner = run.read(run.spec, RunSpec), read_owner(run)
-            if own is None or spec is None or owner is None or not is_local(owner):
+            if own is None or spec is None or (owner is not None and not is_local(owner)):
                 continue
             if devices_of(spec) & devices_of(own) and is_abandoned(run):
                 with suppress(RingsideError):

@@ -10,13 +10,12 @@ import time
 from typing import Any
 
 from ringside.machine.gpus import clock_reasons
+from ringside.machine.links import NUM_NVLINKS
 from ringside.machine.nvml import ask
 from ringside.samples import GpuSample
 
 KIB = 1024
 KB = 1000
-# Fields of nvml.h: bytes over all links in KiB since the driver counts, with scopeId UINT_MAX.
-ALL_LINKS = 0xFFFFFFFF
 
 
 class GpuSampler:
@@ -64,17 +63,23 @@ class GpuSampler:
         """Bytes per second received and sent since the sample before; None for the first one."""
         import pynvml
 
-        fields = (
-            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX, ALL_LINKS),
-            (pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, ALL_LINKS),
-        )
-        values = ask(pynvml.nvmlDeviceGetFieldValues, self._handle, fields)
-        if values is None or any(value.nvmlReturn != pynvml.NVML_SUCCESS for value in values):
+        received = self._counted(pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX)
+        sent = self._counted(pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX)
+        if received is None or sent is None:
             return None, None
-        received, sent = (int(value.value.ullVal) * KIB for value in values)
         now, before = time.monotonic(), self._before
         self._before = (now, received, sent)
         if before is None or received < before[1] or sent < before[2]:
             return None, None
         elapsed_s = now - before[0]
         return (received - before[1]) / elapsed_s, (sent - before[2]) / elapsed_s
+
+    def _counted(self, field: int) -> int | None:
+        """Bytes so far over all links; the scope of the field is the number of a link (nvml.h)."""
+        import pynvml
+
+        most = max(NUM_NVLINKS, getattr(pynvml, "NVML_NVLINK_MAX_LINKS", 0))
+        fields = [(field, link) for link in range(most)]
+        values = ask(pynvml.nvmlDeviceGetFieldValues, self._handle, fields) or ()
+        counts = [int(v.value.ullVal) for v in values if v.nvmlReturn == pynvml.NVML_SUCCESS]
+        return KIB * sum(counts) if counts else None

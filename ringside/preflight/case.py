@@ -98,8 +98,8 @@ def _faults(request: RunRequest, hardware: Hardware, error: RingsideError) -> It
         except RingsideError as found:
             told.setdefault(str(found), name)
     told.setdefault(str(error), None)
-    for sentence, name in told.items():
-        yield Item(code="request", level="error", sentence=sentence, field=name)
+    for sentence, field_name in told.items():
+        yield Item(code="request", level="error", sentence=sentence, field=field_name)
 
 
 def _try(name: str, request: RunRequest, hardware: Hardware, faulty: Set[str | None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -71,6 +71,18 @@ def say(key: str, language: str | None = None, **values: Any) -> str:
     if (heard := _heard.get()) is not None:
         heard.setdefault(text, (key, values))
     return text
+
+
+def say_count(noun: str, count: int) -> str:
+    """`3 images`: a count with its noun, of `[count]`."""
+    return say(f"count.{noun}_one" if count == 1 else f"count.{noun}", n=count)
+
+
+def say_few(names: Sequence[str], limit: int = 5) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(names[:limit])
+    left = len(names) - limit
+    return say("count.more", names=shown, n=left) if left > 0 else shown
 
 
 def translated(key: str, text: str) -> str:

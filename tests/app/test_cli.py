@@ -39,8 +39,12 @@ FLAGS = {
     "export": "--checkpoint --format --out",
     "label": "--checkpoint --json --threshold --top",
     "stop": "--after-epoch",
+    "stacks": "--json --native --threads",
+    "checkpoint": "",
     "nccl": "--json",
     "doctor": "--json --measure --sweep",
+    "preflight": "--batch --check --data --epochs --gpus --image-size --json --model --processes "
+    "--queue --set",
     "profile": "--steps",
     "estimate": "--batch --data --data-rate --image-size --json --keep-global-batch --like "
     "--measure --model --processes --set",
@@ -52,8 +56,14 @@ FLAGS = {
     "presets show": "--json",
     "presets render": "--check --processes",
     "presets check": "",
-    "presets import": "--name",
-    "presets export": "",
+    "presets import": "--json --name --replace --save --team",
+    "presets export": "--accelerate",
+    "presets clone": "",
+    "presets rename": "",
+    "presets history": "--diff --json",
+    "presets diff": "--all --json",
+    "presets adapt": "--choose --devices --json --made-for --micro-batch --save-as",
+    "presets fetch": "",
     "data make": "--num-images --profile --seed --workers",
     "data check": "--json --separator --workers",
     "data prepare": "--format --json --out --quality --separator --short-side --skip-bad --workers "
@@ -66,10 +76,14 @@ LIST_KEYS = {
 }  # fmt: skip
 SHOW_KEYS = {
     "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
-    "speedup_details", "baseline", "estimate", "best_checkpoint", "class_scores", "failure",
-    "warnings", "total_time_s", "exit", "queue", "retry_of", "retried_as",
+    "speedup_details", "baseline", "estimate", "accepted_warnings", "best_checkpoint",
+    "class_scores", "failure",
+    "warnings", "total_time_s", "exit", "queue", "retry_of", "retried_as", "hang", "asked",
+    "samples", "failure_kind", "what_to_try", "ranks",
 }  # fmt: skip
-PRESET_KEYS = {"name", "title", "devices", "origin"}
+PRESET_KEYS = {
+    "name", "title", "devices", "origin", "source", "checksum", "author", "shadowed_by",
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -314,10 +328,10 @@ def test_a_preset_goes_from_one_library_to_another(ringside, tmp_path, monkeypat
     code, out, _ = ringside("presets", "check", str(sent))
     assert code == 0
     assert "fine" in out
-    code, _, err = ringside("presets", "import", str(sent))
+    code, _, err = ringside("presets", "import", str(sent), "--save")
     assert code == 2
     assert "exists already" in err
-    assert ringside("presets", "import", str(sent), "--name", "ours")[0] == 0
+    assert ringside("presets", "import", str(sent), "--name", "ours", "--save")[0] == 0
     assert "yours" in ringside("presets", "show", "ours")[1]
     assert ringside("presets", "export", "ours", "again.yaml")[0] == 0
     assert (tmp_path / "again.yaml").read_bytes() == sent.read_bytes()

@@ -8,7 +8,7 @@ import pytest
 
 from app.commands.running import ending
 from app.commands.tables import print_record
-from app.page.draw.runs import ending_card
+from app.page.draw.runs import commands, ending_card
 from app.views.ending import failure_lines
 from app.views.run import run_view
 from ringside.records import Failure, Standing, write_exit
@@ -46,7 +46,7 @@ def test_the_terminal_and_the_page_say_the_same(record, capsys):
     for line in (REASON, *failure_lines(record)):
         assert line in shown
         assert line in ending(record)
-        assert line in card
+        assert commands(line) in card
     assert shown.count(REASON) == 1
     assert "Failed on rank 1" in card
 

@@ -25,7 +25,7 @@ ACTS = {
     "start", "start_baseline", "start_after_baseline", "check_data", "stop_check", "try_uploads",
     "try_sample", "take", "stop", "after_epoch", "checkpoint", "resume", "dump_stacks", "profile",
     "check_machine", "measure_run", "stop_measuring", "take_traces", "clean_up", "save_notes",
-    "archive", "delete_run",
+    "archive", "delete_run", "move_in_queue", "pause_queue", "resume_queue",
 }  # fmt: skip
 """What changes something; a new one has to be named here."""
 
@@ -111,6 +111,8 @@ def test_one_line_for_each_attempt_whatever_comes_of_it(caller, served, run, tol
     caplog.set_level(logging.INFO, logger="ringside.audit")
     before = tree(served.settings.runs_root)
     for event in acting(served.page):
+        if event.api_name == "try_uploads":
+            continue  # without a file there is nothing to refuse; see test_server
         caplog.clear()
         told.clear()
         answer = caller.call(event.api_name, token=token, run_id=run.id, delete_asked=run.id)

@@ -7,6 +7,7 @@ from PIL import Image
 
 from app.commands import running
 from app.views import fields, form
+from app.views.before import look_before
 from app.views.data import data_facts, source_choices
 from ringside.data import check_data, parse_data
 from ringside.data.sources import hub
@@ -121,16 +122,21 @@ def troubled(tmp_path):
     return values | {"separator": "newline", "image_size": 32}
 
 
-def test_leaving_bad_files_out_is_what_skip_bad_does(hardware, troubled, capsys):
+def test_leaving_bad_files_out_is_what_skip_bad_does(hardware, troubled, capsys, tmp_path):
     report = check_data(fields.data_spec(troubled))
     assert [one.name for one in report.classes] == ["a0; x", "a1; x", "b"]
     stopped = form.plan(troubled, hardware, lambda _: report)
     assert stopped.spec.data.skip == ()
-    assert any(note.startswith("The check found 2 bad files") for note in stopped.notes)
+    before = look_before(troubled, hardware, tmp_path / "runs", lambda _: report)
+    assert [(one.code, one.level) for one in before.found.warnings] == [("data", "warning")]
+    with pytest.raises(SpecError, match=r"07\.png"):
+        before.require()
     left = form.plan(troubled | {"bad_files": "skip"}, hardware, lambda _: report)
     assert left.spec == running.without_bad_files(stopped.spec)
     assert left.spec.data.skip == ("07.png", "gone.png")
     assert any(note.startswith("2 bad files left out") for note in left.notes)
+    skipped = troubled | {"bad_files": "skip"}
+    assert not look_before(skipped, hardware, tmp_path / "runs", lambda _: report).found.warnings
     table = form.settings_table(left.spec)
     assert ("data.skip", "2 files", "form") in table
     assert ("data.separator", "line break", "form") in table
@@ -187,7 +193,7 @@ def test_preview_tells_the_form_s_changes_apart_from_the_preset(hardware, runs_r
 
 def test_a_changed_form_is_another_run_and_the_same_one_is_not(hardware, runs_root, monkeypatch):
     monkeypatch.setattr(local, "start", lambda run: None)
-    filled = FILLED | {"request_id": "one"}
+    filled = FILLED | {"request_id": "one", "when_busy": "queue"}
     first = form.start(filled, hardware, runs_root)
     assert form.start(filled, hardware, runs_root).id == first.id
     other = form.start(filled | {"epochs": 3}, hardware, runs_root)

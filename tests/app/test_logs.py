@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from app.views.logs import CONSOLE, MAX_BYTES, fold_returns, log_choices, read_log
+from app.views.logs import (
+    CONSOLE,
+    MAX_BYTES,
+    MAX_HITS,
+    find_in_log,
+    fold_returns,
+    log_choices,
+    log_path,
+    read_around,
+    read_before,
+    read_log,
+)
 
 
 @pytest.fixture
@@ -85,4 +96,59 @@ def test_a_key_from_nowhere_leads_to_no_file(run, key):
 
 
 def test_no_log_yet(run):
+    assert read_log(run, CONSOLE, None).text == ""
+
+
+def test_earlier_text_joins_on_without_a_gap(run):
+    lines = "".join(f"line {i} with some words\n" for i in range(30_000))
+    run.console.write_text(lines)
+    chunk = read_log(run, CONSOLE, None)
+    texts, start = [chunk.text], chunk.start
+    while start:
+        before = read_before(run, CONSOLE, start)
+        assert before.offset == start
+        assert len(before.text) <= MAX_BYTES
+        texts.insert(0, before.text)
+        start = before.start
+    assert "".join(texts) == lines
+
+
+def test_one_line_longer_than_a_piece(run):
+    run.console.write_text("x" * (3 * MAX_BYTES) + "\n")
+    start, num = 3 * MAX_BYTES + 1, 0
+    while start:
+        start, num = read_before(run, CONSOLE, start).start, num + 1
+    assert num == 4
+
+
+def test_a_search_covers_the_whole_file(run):
+    lines = [f"step {i}" + (" Loss is NaN" if i in (7, 123_456) else "") for i in range(150_000)]
+    run.console.write_text("\n".join(lines))
+    hits = find_in_log(run, CONSOLE, "loss is nan")
+    assert [(hit.line, hit.text) for hit in hits.found] == [
+        (8, "step 7 Loss is NaN"), (123_457, "step 123456 Loss is NaN"),
+    ]  # fmt: skip
+    data = run.console.read_bytes()
+    assert all(data[hit.offset :].startswith(hit.text.encode()) for hit in hits.found)
+    around = read_around(run, CONSOLE, hits.found[1].offset)
+    assert around.start <= hits.found[1].offset < around.offset
+    assert around.text.splitlines().count("step 123456 Loss is NaN") == 1
+    assert data[around.start : around.offset].decode() == around.text
+
+
+def test_a_search_is_bounded_and_takes_words_as_they_are(run):
+    run.console.write_text("a.b(c\nabbc\n" * 1000 + "last a.b(c twice a.b(c")
+    hits = find_in_log(run, CONSOLE, " A.B(C ")
+    assert (len(hits.found), hits.more) == (MAX_HITS, True)
+    assert {hit.text for hit in hits.found} == {"a.b(c"}
+    assert find_in_log(run, CONSOLE, "twice a.b(c").found[0].line == 2001
+    assert find_in_log(run, CONSOLE, "   ").found == ()
+    assert find_in_log(run, "../spec", "a").found == ()
+
+
+def test_a_link_out_of_the_run_leads_nowhere(run, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("secret\n")
+    run.console.symlink_to(secret)
+    assert log_path(run, CONSOLE) is None
     assert read_log(run, CONSOLE, None).text == ""

@@ -68,6 +68,15 @@ def test_no_spike_is_lost_and_the_bound_holds():
     assert min(kept) == -3.0
 
 
+def test_the_newest_is_shown_when_it_is_neither_the_lowest_nor_the_highest():
+    line, browser = Line(limit=8), Browser()
+    for spot in spots([1.0, 9.0, 2.0, 8.0, 3.0, 7.0, 4.0, 6.0, 5.0]):
+        line.add(spot)
+        browser.take(line.since(browser.cursor))
+        assert browser.points[-1] == spot
+    assert browser.points == line.spots()
+
+
 def test_an_answer_that_was_lost_is_sent_again():
     line, browser = Line(), Browser()
     for spot in spots([3.0, 2.0]):

@@ -167,7 +167,7 @@ def test_the_list_is_what_the_fields_ask_for(call, run, served):
     assert run.name in call("find_runs", **fields, field_search="done BEST")["run-list"]
     found = call("find_runs", **fields, field_search="nope")
     assert "No run fits" in found["run-list"]
-    assert set(json.loads(found["seen"])) == {"list"}
+    assert set(served.settings.memory.recall(found["seen"])) == {"list", "run"}
     # The next poll knows what the browser has, and agrees.
     polled = call("poll_run", **fields | {"seen": found["seen"]}, field_search="nope",
                   field_log="console")  # fmt: skip

@@ -40,7 +40,9 @@ def test_every_event_is_named_and_private(site):
     assert set(names) == {
         "open_train", "settle", "plan", "data", "data_plan", "check_data", "stop_check",
         "poll_check", "try_uploads", "try_sample", "take", "preview", "start", "start_open",
-        "start_baseline", "start_baseline_open", "open_runs", "poll_run", "switch_log", "stop",
+        "start_baseline", "start_baseline_open", "start_after_baseline",
+        "start_after_baseline_open", "poll_gpus", "open_runs", "tick_run", "poll_run", "resend", "stop",
+        "after_epoch", "checkpoint", "dump_stacks", "resume", "resume_open",
         "profile", "open_compare", "compare", "compare_address", "poll_compare",
         "redraw_curves", "open_doctor", "poll_doctor",
         "doctor_of", "check_machine", "ask_to_measure", "measure_run", "not_now",
@@ -54,7 +56,7 @@ def test_every_event_is_named_and_private(site):
 def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
         if event.api_name in (
-            "poll_run", "open_runs", "plan", "data", "data_plan", "poll_check", "switch_log",
+            "poll_run", "tick_run", "resend", "open_runs", "plan", "data", "data_plan", "poll_check",
             "compare", "poll_compare", "open_compare", "redraw_curves", "poll_doctor",
             "open_doctor", "settle", "find_runs",
         ):  # fmt: skip
@@ -69,7 +71,9 @@ def test_no_event_reaches_into_another_page(site):
 
 
 def test_every_field_has_a_label_and_help(site):
-    kinds = (gr.Textbox, gr.Number, gr.Dropdown, gr.Checkbox, gr.Radio, gr.Slider)
+    kinds = (
+        gr.Textbox, gr.Number, gr.Dropdown, gr.Checkbox, gr.CheckboxGroup, gr.Radio, gr.Slider,
+    )  # fmt: skip
     fields = [part for part in site.blocks.values() if isinstance(part, kinds)]
     shown = [part for part in fields if part.visible != "hidden"]
     assert len(shown) >= 12
@@ -98,7 +102,8 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
     assert {part.value for part in tokens} == {settings.token}
     for event in site.fns.values():
         if event.api_name in (
-            "start", "start_baseline", "stop", "profile", "check_data", "stop_check", "try_uploads",
+            "start", "start_baseline", "start_after_baseline", "stop", "profile", "check_data",
+            "after_epoch", "checkpoint", "dump_stacks", "resume", "stop_check", "try_uploads",
             "try_sample", "take", "check_machine", "measure_run", "stop_measuring", "take_traces",
             "clean_up", "save_notes", "archive", "delete_run", "move_in_queue", "pause_queue",
             "resume_queue",

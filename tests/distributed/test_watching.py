@@ -63,7 +63,7 @@ def test_every_rank_shows_where_it_stands(asked):
 
 
 def test_a_checkpoint_that_was_asked_for_is_whole_and_can_be_gone_on_from(asked, session_root):
-    run, record, _, kept, said = asked
+    _, record, _, kept, said = asked
     assert said[0] in ((), ("saves a checkpoint at its next step",))  # It may have been done.
     about = read_about(kept)
     assert about.step % STEPS != 0, "that of an epoch's end, which nobody asked for"

@@ -314,3 +314,16 @@ def test_a_run_that_nobody_lets_wait_any_more_is_lost(make_run, boot, reason):
     run.write(run.owner, changed)
     assert reconcile(run)
     assert read_exit(run).reason == reason
+
+
+def test_a_run_that_nobody_took_is_in_nobodys_way_for_ever(ask, spec, root):
+    wish = msgspec.structs.replace(spec, device="cuda", gpu_ids=(0,))
+    never = local.create_run(wish, Hardware(), root)
+    with pytest.raises(LaunchError, match=never.name):
+        ask(0, wait=False)
+    waiting = ask(0)
+    assert state(waiting) == "queued"
+    before = time.time() - 120
+    os.utime(never.spec, (before, before))
+    assert has_begun(waiting)
+    assert read_exit(never).reason.startswith("It was never started")

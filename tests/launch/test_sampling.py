@@ -59,11 +59,13 @@ class Driver:
         return call
 
     def fields(self, _handle, fields):
-        """nvml.h: 139 is what came, 138 what went, over all links in KiB with scope UINT_MAX."""
-        assert fields == ((139, 0xFFFFFFFF), (138, 0xFFFFFFFF))
+        """nvml.h: 139 is what came, 138 what went, in KiB; the first two links are there."""
+        ((number, _), *_) = fields
+        assert [link for _, link in fields] == list(range(pynvml.NVML_NVLINK_MAX_LINKS))
+        value = SimpleNamespace(ullVal=self.links[{139: 0, 138: 1}[number]] // 2)
+        absent = pynvml.NVML_ERROR_NOT_SUPPORTED
         return [
-            SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(ullVal=value))
-            for value in self.links
+            SimpleNamespace(nvmlReturn=absent if link > 1 else 0, value=value) for _, link in fields
         ]
 
 

@@ -32,7 +32,7 @@ def test_chosen_gpus_train_in_the_order_of_choosing():
     assert (single.gpu_ids, single.num_processes) == ((2,), 1)
 
 
-@pytest.mark.parametrize("gpus", [(1, 2), (2,)])
+@pytest.mark.parametrize("gpus", [(1, 2), (3, 1, 0)])
 def test_data_parallel_has_one_process_for_the_chosen_gpus(gpus):
     spec = resolve(request("data_parallel", gpus=gpus), FOUR)
     assert (spec.gpu_ids, spec.num_processes, spec.num_devices) == (gpus, 1, len(gpus))
@@ -47,6 +47,7 @@ def test_data_parallel_has_one_process_for_the_chosen_gpus(gpus):
         ("ddp", {"gpus": (1, 1)}, "GPU 1 was chosen twice; name each GPU once."),
         ("ddp", {"gpus": (0, 1), "processes": 3}, "3 processes were asked for and 2 GPUs chosen"),
         ("single", {"gpus": (0, 1)}, "This preset trains on one GPU, and 2 were chosen"),
+        ("data_parallel", {"gpus": (2,)}, "at least two GPUs and the run has 1"),
         ("ddp", {"queue": True, "beside": True}, "either waits in the queue or starts beside"),
         ("ddp", {"time_limit_s": 0}, "A time limit lies between"),
         ("ddp", {"retries": 2}, "tried again at most 1 time, not 2"),

@@ -12,14 +12,8 @@ import yaml
 
 from ringside import presets
 from ringside.errors import PresetError, RingsideError
-from ringside.presets import (
-    Library,
-    export_preset,
-    import_preset,
-    load_preset,
-    parse_preset,
-    render,
-)
+from ringside.preset_store import export, save
+from ringside.presets import Library, load_preset, parse_preset, render
 
 CLONE = Path(presets.__file__).parents[1]
 FILES = sorted((CLONE / "accelerate_configs" / "presets").glob("*.yaml"))
@@ -183,7 +177,7 @@ def test_the_readme_has_the_current_table(generate):
 def test_the_teams_presets_come_last_and_never_replace_ours(team, mail):
     (team / "ddp.yaml").write_text(TEXT)
     (team / "warm.yaml").write_text(TEXT)
-    import_preset(mail)
+    save("from_lea", mail.read_bytes())
     library = Library()
     assert [(p.name, p.origin) for p in library][-3:] == [
         ("from_lea", "yours"),
@@ -223,30 +217,18 @@ def test_an_unknown_preset_offers_the_nearest():
 # --- import and export ------------------------------------------------------------------------
 
 
-def test_what_is_imported_is_exported_byte_for_byte(mail, tmp_path):
+def test_what_is_saved_is_exported_byte_for_byte(mail, tmp_path):
     """Comments and spelling of a colleague's file are kept."""
     content = b"\xef\xbb\xbf# why: \xe2\x80\x9cslow link\xe2\x80\x9d\r\n" + TEXT.encode()
-    mail.write_bytes(content)
-    imported = import_preset(mail)
-    assert imported.origin == "yours"
-    assert Library().get("from_lea") == imported
-    target = export_preset(imported, mail.with_name("copy.yaml"))
+    saved = save("from_lea", content)
+    assert saved.origin == "yours"
+    assert Library().get("from_lea") == saved
+    target = export(saved, mail.with_name("copy.yaml"))
     assert target.read_bytes() == content
     mail.unlink()
-    target = export_preset(imported, tmp_path)
+    target = export(saved, tmp_path)
     assert target.name == "from_lea.yaml"
     assert target.read_bytes() == content
-
-
-def test_import_never_overwrites(mail):
-    import_preset(mail)
-    mail.write_text(TEXT.replace("Ours", "Theirs"))
-    with pytest.raises(PresetError, match="'from_lea' exists already"):
-        import_preset(mail)
-    with pytest.raises(PresetError, match="'ddp' exists already"):
-        import_preset(mail, name="ddp")
-    assert Library().get("from_lea").about.title == "Ours"
-    assert import_preset(mail, name="second").about.title == "Theirs"
 
 
 def test_export_never_overwrites(mail, tmp_path):
@@ -254,15 +236,15 @@ def test_export_never_overwrites(mail, tmp_path):
     (tmp_path / "ddp.yaml").write_text("mine")
     for target in (tmp_path, tmp_path / "ddp.yaml"):
         with pytest.raises(PresetError, match="exists already"):
-            export_preset(preset, target)
+            export(preset, target)
     with pytest.raises(PresetError, match="does not exist"):
-        export_preset(preset, tmp_path / "nowhere" / "x.yaml")
+        export(preset, tmp_path / "nowhere" / "x.yaml")
     assert (tmp_path / "ddp.yaml").read_text() == "mine"
 
 
 def test_a_preset_of_the_team_is_exported_under_its_own_name(team, tmp_path):
     (team / "ddp.yaml").write_text(TEXT)
-    target = export_preset(Library().get("team:ddp"), tmp_path)
+    target = export(Library().get("team:ddp"), tmp_path)
     assert target == tmp_path / "ddp.yaml"
 
 
@@ -271,11 +253,11 @@ def test_a_preset_of_the_team_is_exported_under_its_own_name(team, tmp_path):
     ["", " ", "my preset", "it's", 'say"', "../x", "../../x:y", "a/b", ".hidden", "Ddp", "🦊", "é",
      "x" * 65, "-x", "team:x", "a\nb", "a.b"],
 )  # fmt: skip
-def test_names_that_are_no_names_are_refused(name, mail, tmp_path):
+def test_names_that_are_no_names_are_refused(name, tmp_path):
     """`../x` would leave the library; `team:x` would pretend to be the team's."""
     before = set(tmp_path.rglob("*"))
     with pytest.raises(PresetError) as caught:
-        import_preset(mail, name=name)
+        save(name, TEXT.encode())
     assert "is no name for a preset" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert set(tmp_path.rglob("*")) == before
@@ -309,11 +291,11 @@ def test_variables_of_the_communication_are_allowed(name):
     assert preset.file.environment == {name: "INFO"}
 
 
-def test_a_library_that_cannot_be_written_is_a_sentence(mail, tmp_path, monkeypatch):
+def test_a_library_that_cannot_be_written_is_a_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "below"))
     with pytest.raises(RingsideError, match="Not a directory"):
-        import_preset(mail)
+        save("x", TEXT.encode())
 
 
 @pytest.mark.parametrize("path", ["missing.yaml", "."])

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from app.page.draw import badge, heading, items, soft, table
 from app.views import figures
 from app.views.hanging import HangView
 from app.views.life import Life
+from app.views.listing import ListRow
+from app.views.queue import place_sentence, try_sentence
 from app.views.run import Ending, RunView, Tile
 from app.views.step import Step
 from ringside.words import say
@@ -49,8 +51,11 @@ def since(t: float | None, text: str) -> str:
     return f"{escape(before)}{ago}{escape(after)}"
 
 
-def run_head(view: RunView, life: Life) -> str:
-    """Name, state, the line under it, and what the run was asked for and has not done yet."""
+def run_head(view: RunView, life: Life, standing: Iterable[str] = ()) -> str:
+    """Name, state, the line under it, and what the run was asked for and has not done yet.
+
+    `standing` is finished HTML: its place in the queue, and the other tries of the same run.
+    """
     facts = "".join(f"<span>{escape(fact)}</span>" for fact in view.facts)
     alive = life.ended and escape(life.ended)
     if not alive:
@@ -64,12 +69,21 @@ def run_head(view: RunView, life: Life) -> str:
     # Gradio's page has a base address, so a fragment alone would lead to the Train page.
     address = f"runs?run={escape(view.id)}#shelf"
     facts += f'<span><a href="{address}">{escape(say("shelf.link"))}</a></span>'
-    asked = "".join(f"<span>{escape(line)}</span>" for line in view.asked)
+    asked = "".join(f"<span>{line}</span>" for line in (*standing, *map(escape, view.asked)))
     asked = asked and f'<div class="rs-line rs-asked" role="status">{asked}</div>'
     return (
         f'<div class="rs-head"><h1>{escape(view.name)}</h1>{badge(view.state)}'
         f'<div class="rs-line">{facts}</div>{asked}</div>'
     )
+
+
+def standing(row: ListRow) -> Iterator[str]:
+    """Its place in the queue, and links to the other tries of the same run."""
+    if row.place is not None:
+        yield escape(place_sentence(row.place))
+    for kind, run_id in row.tries:
+        address = f"runs?run={escape(run_id)}"
+        yield f'<a href="{address}">{escape(try_sentence(kind, run_id))}</a>'
 
 
 def tiles(found: Iterable[Tile]) -> str:

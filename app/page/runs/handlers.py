@@ -27,6 +27,7 @@ from app.page.draw.runs import (
     run_head,
     setup_card,
     stamp,
+    standing,
     step_card,
     tiles,
 )
@@ -38,6 +39,7 @@ from app.page.runs.log import LogParts, log_changes
 from app.page.runs.shelf import ShelfHandlers
 from app.page.runs.trying import TryHandlers
 from app.page.settings import PageSettings
+from app.views.listing import ListRow
 from app.views.logs import CONSOLE
 from app.views.run import RunView
 from app.views.strip import StripRow
@@ -146,7 +148,8 @@ class Handlers:
     ) -> Changes:  # fmt: skip
         cards, rows, before = self.cards, self.desk.rows(), dict(seen)
         seen["run"] = run_id
-        view, values = self._look(run_id)
+        row = next((row for row in rows if row.id == run_id), None)
+        view, values = self._look(run_id, row)
         new = changed(values, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}
         found: Changes = {
@@ -155,12 +158,11 @@ class Handlers:
         if view is not None:
             found |= self._run_changes(view, seen, log_key)
             found |= cards.trial.changes(view, trial_id, seen)
-            notes = next((row.notes for row in rows if row.id == view.id), NOTHING)
-            found |= cards.shelf.changes(notes, seen)
+            found |= cards.shelf.changes(row.notes if row else NOTHING, seen)
         found |= cards.listing.changes(rows, query, run_id, seen)
         return found if seen == before else {**found, self.parts.seen: self.memory.keep(seen)}
 
-    def _look(self, run_id: str) -> tuple[RunView | None, dict[str, str]]:
+    def _look(self, run_id: str, row: ListRow | None) -> tuple[RunView | None, dict[str, str]]:
         """The run and its texts; of one that cannot be read, only the notice that says so."""
         if not run_id:
             return None, {}
@@ -171,7 +173,7 @@ class Handlers:
             return None, {"notice": soft(str(error))}
         texts = self._drawings.of(view, strip)
         verdict = doctor_line(self.consultations.state(view.id), view.id) if view.is_over else ""
-        head = run_head(view, life)
+        head = run_head(view, life, standing(row) if row else ())
         return view, {"notice": "", "head": head, **texts, "doctor": verdict}
 
     def _run_changes(self, view: RunView, seen: dict[str, Any], log_key: object) -> Changes:

@@ -158,7 +158,7 @@ class ListHandlers:
     @quiet
     def find(self, data: Changes) -> Changes:
         """The list as it is asked for now."""
-        seen = self.settings.memory.recall(data[self.seen])
+        seen = {"run": data[self.run] or "", **self.settings.memory.recall(data[self.seen])}
         shown = run_list(find(self.settings.desk.rows(), self.query(data)), data[self.run])
         seen |= {name: digest for name, (_, digest) in changed({"list": shown}, {}).items()}
         return {self.parts.list: shown, self.seen: self.settings.memory.keep(seen)}

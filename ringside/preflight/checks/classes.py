@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ringside.data.notes import first_few
 from ringside.errors import RingsideError
 from ringside.preflight.case import Case, class_counts
 from ringside.preflight.items import Remark, remark
+from ringside.words import say_few
 
 CODE, ORDER = "classes", 35
 
@@ -18,10 +18,10 @@ def check(case: Case) -> Remark | None:
     unseen = [name for name, train, val in counts if train and not val]
     sentences = []
     if untrained:
-        names = first_few(untrained)
+        names = say_few(untrained)
         sentences.append(remark("warning", "classes_untrained", n=len(untrained), names=names))
     if unseen:
-        names = first_few(unseen)
+        names = say_few(unseen)
         sentences.append(remark("warning", "classes_unseen", n=len(unseen), names=names))
     if sentences:
         return Remark("warning", " ".join(one.sentence for one in sentences))

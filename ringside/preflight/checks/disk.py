@@ -31,12 +31,19 @@ def check(case: Case) -> Remark | None:
         return None
     need = None if case.spec is None else checkpoint_bytes(case.root, case.spec)
     if need is None:
-        level, key = ("fine", "disk_unsized") if free >= LEAST_BYTES else ("warning", "disk_low")
-        return remark(level, key, free=free / GIB)  # type: ignore[arg-type]
-    level, key = ("fine", "disk_fine") if free >= need else ("error", "disk_full")
-    if free >= need and free - need < GIB:
-        level, key = "warning", "disk_tight"
-    return remark(level, key, free=free / GIB, need=need / GIB, folder=case.root)  # type: ignore[arg-type]
+        return _unsized(free)
+    values = {"free": free / GIB, "need": need / GIB, "folder": case.root}
+    if free < need:
+        return remark("error", "disk_full", **values)
+    if free - need < GIB:
+        return remark("warning", "disk_tight", **values)
+    return remark("fine", "disk_fine", **values)
+
+
+def _unsized(free: int) -> Remark:
+    if free < LEAST_BYTES:
+        return remark("warning", "disk_low", free=free / GIB)
+    return remark("fine", "disk_unsized", free=free / GIB)
 
 
 def checkpoint_bytes(root: Path, spec: RunSpec) -> int | None:

@@ -26,10 +26,10 @@ def check(case: Case) -> Remark | None:
     free = _free(tightest, waits=_waits(case))
     if predicted is None:
         return remark("unknown", "memory_unknown", model=spec.model, free=free / GIB)
-    level, key = ("fine", "memory_fine") if predicted <= free else ("warning", "memory_small")
-    return remark(  # type: ignore[arg-type]
-        level, key, need=predicted / GIB, free=free / GIB, index=tightest.index
-    )
+    values = {"need": predicted / GIB, "free": free / GIB, "index": tightest.index}
+    if predicted > free:
+        return remark("warning", "memory_small", **values)
+    return remark("fine", "memory_fine", **values)
 
 
 def _predicted(case: Case, spec: RunSpec) -> int | None:

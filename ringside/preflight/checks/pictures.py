@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ringside.data.notes import counted
 from ringside.preflight.case import Case
 from ringside.preflight.items import Remark, remark
+from ringside.words import say_count
 
 CODE, ORDER = "data", 30
 
@@ -19,5 +19,5 @@ def check(case: Case) -> Remark | None:
         return remark("error", "data_unusable")
     left = report.skip - set(data.skip)
     if left:
-        return remark("warning", "data_bad", bad=counted(len(left), "bad file"), first=min(left))
-    return remark("fine", "data_fine", n=counted(report.num_usable, "picture"))
+        return remark("warning", "data_bad", bad=say_count("bad_file", len(left)), first=min(left))
+    return remark("fine", "data_fine", n=say_count("picture", report.num_usable))

@@ -25,8 +25,12 @@ def check(case: Case) -> Remark | None:
     _, free = shared_memory()
     if free is None:
         return None
-    level, key = ("fine", "shm_fine") if free >= need else ("warning", "shm_small")
-    return remark(level, key, free=free / MIB, need=need / MIB)  # type: ignore[arg-type]
+    values = {"free": free / MIB, "need": need / MIB}
+    return (
+        remark("warning", "shm_small", **values)
+        if free < need
+        else remark("fine", "shm_fine", **values)
+    )
 
 
 def bytes_of(spec: RunSpec) -> int:

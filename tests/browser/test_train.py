@@ -1,0 +1,137 @@
+"""The Train page of a machine with two GPUs that are not there: nothing is started here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ringside.hardware import Gpu, Hardware
+from ringside.records import write_owner
+from ringside.request import RunRequest, resolve
+from ringside.rundir import RunDir
+
+pytestmark = pytest.mark.browser
+
+# Somebody else computes on GPU 1; the machine is read where the page reads it.
+SERVE = """
+import pathlib, sys
+import app.page.settings as settings
+from app.page import serve
+from app.views import gpus
+from ringside.hardware import Gpu, Hardware
+from ringside.machine import GpuState, Process
+
+def hardware():
+    cards = tuple(Gpu(index=i, name="NVIDIA H200", uuid=f"GPU-{i}", memory_total_bytes=141 * 10**9,
+                      memory_used_bytes=10**9, compute_capability=(9, 0)) for i in range(2))
+    return Hardware(gpus=cards, num_cores=16, versions={"torch": "2.11.0+cu130"})
+
+def states(_):
+    kim = Process(pid=4711, name="python", user="kim", memory_bytes=38 * 10**9)
+    return tuple(GpuState(index=i, name="NVIDIA H200", memory_used_bytes=10**9,
+                          memory_total_bytes=141 * 10**9, processes=(kim,) if i else ())
+                 for i in range(2))
+
+settings.PageSettings.__dataclass_fields__["hardware"].default_factory = hardware
+make = settings.PageSettings.__init__
+def made(self, *given, **named):
+    named.setdefault("hardware", hardware())
+    make(self, *given, **named)
+settings.PageSettings.__init__ = made
+gpus.states_now = states
+serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))
+"""
+GPUS = Hardware(
+    gpus=tuple(
+        Gpu(index=i, name="NVIDIA H200", uuid=f"GPU-{i}", memory_total_bytes=141 * 10**9,
+            memory_used_bytes=10**9, compute_capability=(9, 0))
+        for i in range(2)
+    ),
+    num_cores=16,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(site: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The server of this folder's tests, started anew on a machine that has GPUs."""
+    module = request.session.config.pluginmanager.get_plugin(str(request.path.with_name("conftest.py")))
+    ordinary, module.SERVE = module.SERVE, SERVE
+    site.kill()
+    site.start()
+    module.SERVE = ordinary
+    yield site
+
+
+@pytest.fixture(scope="module")
+def held(site: Any) -> Iterator[RunDir]:
+    """A run of this process that holds GPU 0."""
+    run = RunDir(site.root / "20260102-030405-amber-fox")
+    for folder in (run.path, run.ranks, run.requests):
+        folder.mkdir(parents=True)
+    asked = RunRequest(
+        preset="single", data="products:ci", model="resnet18", epochs=7, gpus=(0,), seed=5,
+        overrides={"optimizer": "sgd", "mixed_precision": "bf16"}, time_limit_s=5400,
+    )  # fmt: skip
+    run.write(run.spec, resolve(asked, GPUS))
+    write_owner(run, "supervisor")
+    yield run
+    run.exit.write_text("{}")
+
+
+def test_a_gpu_is_chosen_by_number_and_a_warning_is_accepted_first(open_tab):
+    tab = open_tab()
+    tab.get_by_text("GPU 1 · NVIDIA H200 · 141.0 GB · used by python (kim), 38.0 GB").click()
+    tab.wait_for_selector("#plan >> text=/1 process on GPU 1/")
+    assert not tab.locator("#field-processes").is_visible()
+    warning = tab.locator("#field-accepted [data-code=gpus]")
+    warning.wait_for()
+    assert "Warning · GPUs" in warning.inner_text()
+    tab.locator("#start").click()
+    tab.get_by_text("Mend it, or choose to start anyway").first.wait_for()
+    warning.get_by_label("Start anyway: GPUs").focus()
+    tab.keyboard.press("Space")
+    tab.locator("#field-accepted .rs-h2", has_text="to decide").wait_for(state="detached")
+    assert warning.locator("input").is_checked()
+
+
+def test_who_holds_a_gpu_is_said_and_waiting_is_the_default(open_tab, held):
+    tab = open_tab()
+    tab.wait_for_selector("#field-gpus >> text=/GPU 0 .* used by amber-fox/")
+    tab.locator("#field-gpus input").first.check()
+    busy = tab.locator("#field-when-busy")
+    busy.wait_for()
+    assert "amber-fox (GPU 0)" in busy.inner_text()
+    assert tab.get_by_label("Wait in the queue").is_checked()
+    tab.get_by_label("Start beside them").check()
+    tab.locator("#field-accepted [data-code=beside]").wait_for()
+
+
+def test_a_run_fills_every_field_and_the_difference_tells_it(open_tab, held):
+    tab = open_tab(f"/?run={held.id}")
+    tab.wait_for_selector("#plan >> text=/1 process on GPU 0, one device, bf16/")
+    values = {
+        "epochs": "7", "seed": "5", "time-limit": "5400s", "overrides": "training.optimizer=sgd",
+    }  # fmt: skip
+    for name, value in values.items():
+        assert tab.locator(f"#field-{name} :is(input, textarea)").input_value() == value
+    assert tab.locator("#field-precision input").input_value() == "bf16"
+    assert tab.locator("#field-gpus input").first.is_checked()
+    row = tab.locator("#difference tr", has_text="mixed precision")
+    assert row.first.locator("td").all_inner_texts()[1:] == ["no", "bf16", "bf16"]
+    tab.locator("#preview").click()
+    tab.wait_for_selector("#preview-terminal >> text=--gpus 0")
+    assert "CUDA_VISIBLE_DEVICES" in tab.locator("#preview-environment").inner_text()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_with_gpus_fits(open_tab, artefacts, held, width, dark):
+    tab = open_tab(f"/?run={held.id}", width=width, dark=dark)
+    tab.wait_for_selector("#plan >> text=/1 process on GPU 0/")
+    tab.locator("#preview").click()
+    tab.wait_for_selector("#preview-terminal >> text=--gpus 0")
+    theme = "dark" if dark else "light"
+    tab.screenshot(path=artefacts / f"train-gpus-{theme}-{width}.png", full_page=True)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
