@@ -7,6 +7,7 @@ as `UnknownEvent` and never fails on a bad line.
 
 from __future__ import annotations
 
+import errno
 import functools
 import math
 import operator
@@ -263,10 +264,17 @@ class EventWriter:
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._is_torn = False
 
     def write(self, event: Event) -> None:
-        """Append one event, stamped with the current time."""
-        os.write(self._fd, encode(msgspec.structs.replace(finite(event), t=time.time())))
+        """Append one event, stamped with the current time; OSError when it does not fit."""
+        line = encode(msgspec.structs.replace(finite(event), t=time.time()))
+        # What a full disk cut off must not swallow the next line too.
+        whole = b"\n" + line if self._is_torn else line
+        num_written = os.write(self._fd, whole)
+        self._is_torn = num_written < len(whole)
+        if self._is_torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
         """Close the file."""

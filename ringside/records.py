@@ -6,6 +6,7 @@ import itertools
 import os
 import platform
 import time
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -230,10 +231,14 @@ def first_failure(errors: list[RankError], ended: ExitRecord | None) -> RankErro
 def _write_patiently(run: RunDir, record: ExitRecord) -> None:
     for pause_s in WRITE_PAUSES_S:
         try:
-            return run.write(run.exit, record)
+            run.write_last_words(run.exit, record)
+            break
         except RunDirError:
             time.sleep(pause_s)
-    return run.write(run.exit, record)
+    else:
+        run.write(run.exit, record)
+    with suppress(OSError):
+        run.reserve.unlink()
 
 
 def launcher_above() -> tuple[ProcessIdentity, list[str]] | None:

@@ -24,6 +24,7 @@ from ringside.spec import FORMAT
 T = TypeVar("T")
 
 DRAWS = 1000
+RESERVE_BYTES = 64 * 1024
 ID_PATTERN = re.compile(r"\d{8}-\d{6}-[a-z]+-[a-z]+(-\d+)?")
 
 _ADJECTIVES = (  # noqa: SIM905
@@ -94,6 +95,7 @@ class RunDir:
     gpus = property(lambda self: self.path / "gpus.jsonl")
     notes = property(lambda self: self.path / "notes.json")
     checkpoints = property(lambda self: self.path / "checkpoints")
+    reserve = property(lambda self: self.path / ".reserve")
 
     def read(self, path: Path, kind: type[T]) -> T | None:
         """Decode a JSON file of this run; None when it does not exist or does not hold a `kind`."""
@@ -105,6 +107,21 @@ class RunDir:
     def write(self, path: Path, value: Any) -> None:
         """Write a whole JSON file atomically."""
         write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n")
+
+    def set_aside(self) -> None:
+        """Keep some space for the last words of the run, which a full disk must not swallow."""
+        # Not zeros: file systems that compress would set nothing aside.
+        with suppress(OSError):
+            self.reserve.write_bytes(os.urandom(RESERVE_BYTES))
+
+    def write_last_words(self, path: Path, value: Any) -> None:
+        """As `write`; where that fails, once more with the space that was set aside."""
+        try:
+            self.write(path, value)
+        except RunDirError:
+            with suppress(OSError):
+                self.reserve.unlink()
+            self.write(path, value)
 
     def request(self, kind: str, **details: Any) -> None:
         """Ask the run for something (stop, stop-after-epoch, checkpoint, profile); anyone may."""

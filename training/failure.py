@@ -157,7 +157,7 @@ def _own_words(error: BaseException) -> str:
 
 
 def write_error(run: RunDir, rank: int, error: BaseException) -> None:
-    """Leave `ranks/rankN.error.json`; on a full disk there is only what the console got."""
+    """Leave `ranks/rankN.error.json`, on a full disk too if a supervisor set space aside."""
     user = isinstance(error, RingsideError)
     cause, sentence = recognise(error)
     record = RankError(
@@ -170,7 +170,7 @@ def write_error(run: RunDir, rank: int, error: BaseException) -> None:
     )
     path = run.ranks / f"rank{rank}.error.json"
     with suppress(RunDirError):
-        run.write(path, record)
+        run.write_last_words(path, record)
         # Written first: the recorder asks the device, which may be what hangs.
         if collective := None if user else flight.last_collective():
             run.write(path, msgspec.structs.replace(record, last_collective=collective))

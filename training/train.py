@@ -17,21 +17,24 @@ if not __package__:
         "Start the trainer as a module: accelerate launch --config_file FILE -m training.train"
     )
 
-import torch
+from training.garbage import no_collection
 
-from ringside.errors import RingsideError
-from ringside.events import EventWriter, RunFailed
-from ringside.rundir import RunDir
-from ringside.stacks import stacks_path
-from training import flight, nccl_log
-from training.asked_stacks import AskedStacks
-from training.control import Control
-from training.engine import Engine
-from training.failure import describe, print_error, write_error
-from training.join import PlainRun, join_context
-from training.onlooker import look_on
-from training.session import Session
-from training.watchdog import Watchdog
+with no_collection():
+    import torch
+
+    from ringside.errors import RingsideError
+    from ringside.events import EventWriter, RunFailed
+    from ringside.rundir import RunDir
+    from ringside.stacks import stacks_path
+    from training import flight, nccl_log
+    from training.asked_stacks import AskedStacks
+    from training.control import Control
+    from training.engine import Engine
+    from training.failure import describe, print_error, write_error
+    from training.join import PlainRun, join_context
+    from training.onlooker import look_on
+    from training.session import Session
+    from training.watchdog import Watchdog
 
 INTERRUPTED = 130
 LEFT = 1  # not 0, with which the launcher would wait for the other ranks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -104,7 +105,8 @@ def _thread_lines(one: RankStacks) -> Iterator[str]:
 
 def _print_native(run: RunDir) -> None:
     """py-spy also shows the calls of C and C++; it needs leave to trace the process (ptrace)."""
-    tool = shutil.which("py-spy")
+    beside = os.path.dirname(sys.executable)
+    tool = shutil.which("py-spy", path=beside) or shutil.which("py-spy")
     if tool is None:
         raise LaunchError("--native needs py-spy, which is not installed: pip install py-spy.")
     for rank, process in rank_processes(run, processes_of(run)).items():

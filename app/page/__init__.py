@@ -1,15 +1,15 @@
 """The page: the only folder that imports gradio.
 
 environment  what Gradio may learn from it: nothing
-server    address, port, login, and what stands in front
-roles     what a viewer gets
-site      all pages in one application
-train     three choices and one button
-runs      the list, and one run live
-compare   runs side by side
-doctor    what holds a run back, and the check of the machine
-frame     what every page has
-draw      HTML for what is read, not filled in
+server       address, port, and what stands in front
+roles        what a viewer gets
+site         all pages in one application
+train        three choices and one button
+runs         the list, and one run live
+compare      runs side by side
+doctor       what holds a run back, and the check of the machine
+frame        what every page has
+draw         HTML for what is read, not filled in
 """
 
 from app.page import environment as environment  # first: it is read when Gradio is imported

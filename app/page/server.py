@@ -105,7 +105,7 @@ def serve(
     for line in login.lines():
         announce(line)
     if block:
-        announce(say("serve.ready", url=server.url + proxy.root_path, root=runs_root))
+        announce(say("serve.ready", url=server.url, root=runs_root))
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()
         server.close()

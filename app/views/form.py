@@ -267,4 +267,6 @@ def settings_table(spec: RunSpec) -> list[tuple[str, str, str]]:
 
 
 def _printable(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return say("separator.newline") if value == "\n" else str(value)

@@ -20,8 +20,8 @@ _BLOCK = "fsdp_config"
 _USUAL = FsdpConfig().fsdp_transformer_layer_cls_to_wrap
 # No class of timm is named so (tests/canaries); language models write these files mostly.
 _OF_LANGUAGE_MODELS = re.compile(
-    r"(De|En)coderLayer$|^(Llama|GPT|Bert|Roberta|T5|Qwen|Mistral|Mixtral|Falcon|Bloom|OPT|Phi\d|"
-    r"Gemma|DeepseekV|Pythia|Opt)",
+    r"(De|En)coderLayer$|^(Llama|GPT|Bert|Roberta|T5|Mistral|Mixtral|Falcon|Bloom|OPT|Pythia)|"
+    r"^Qwen\w*Vision"
 )
 _BY_ITSELF = ("fsdp_use_orig_params", "fsdp_sync_module_states", "fsdp_limit_all_gathers")
 _OFF_ONLY = (

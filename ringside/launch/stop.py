@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
-from ringside.errors import LaunchError, RingsideError
+from ringside import identity
+from ringside.errors import LaunchError, RingsideError, RunDirError
 from ringside.identity import wait_until
 from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.locks import run_lock
@@ -20,9 +22,21 @@ __all__ = ["request_stop", "stop_ladder", "stop_run"]
 
 
 def request_stop(run: RunDir) -> None:
-    """Leave the request; the trainer reads it at its next step boundary. Returns at once."""
-    if not run.requested("stop"):
+    """Leave the request; the trainer reads it at its next step boundary. Returns at once.
+
+    Where it cannot be left (a full disk), the supervisor is told by a signal and ends the run.
+    """
+    if run.requested("stop"):
+        return
+    try:
         run.request("stop")
+    except RunDirError:
+        owner = read_owner(run)
+        if owner is None or owner.kind != "supervisor" or not is_local(owner):
+            raise
+        if not identity.is_alive(owner.process):
+            raise
+        identity.signal_process(owner.process, signal.SIGTERM)
 
 
 def stop_in_background(run: RunDir) -> None:

@@ -65,6 +65,7 @@ class Supervisor:
             signal.signal(number, self._on_signal)
         become_subreaper()
         write_owner(self.run, "supervisor", waiting=self._may_wait())
+        self.run.set_aside()
         if not self._wait_for_turn():
             return Verdict("stopped", "Stopped on request before it started.")
         try:

@@ -114,7 +114,9 @@ def test_the_commands_of_the_queue(waiting, capsys):
     assert f"queue: {sentence}" in call(capsys, "show", run.name)[1]
     shown = json.loads(call(capsys, "show", run.name, "--json")[1])
     assert (shown["state"], shown["queue"]) == ("queued", found["runs"][0])
-    assert json.loads(call(capsys, "list", "--json")[1])[0]["queue"] == found["runs"][0]
+    listed = {line["id"]: line for line in json.loads(call(capsys, "list", "--json")[1])}
+    assert listed[run.id]["queue"] == found["runs"][0]
+    assert listed[holder.id]["queue"] is None
 
     code, _, err = call(capsys, "queue", "up", holder.name)
     assert (code, err.strip()) == (2, say("queue.not_waiting", name=holder.name))

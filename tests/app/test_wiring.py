@@ -48,7 +48,8 @@ def test_every_event_is_named_and_private(site):
         "doctor_of", "check_machine", "ask_to_measure", "measure_run", "not_now",
         "stop_measuring", "take_traces", "find_runs", "clean_up", "save_notes", "archive",
         "ask_to_delete", "keep_run", "delete_run", "delete_open", "move_in_queue", "pause_queue",
-        "resume_queue",
+        "resume_queue", "language_of_train", "language_of_runs", "language_of_compare",
+        "language_of_doctor",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 

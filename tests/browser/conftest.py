@@ -30,7 +30,9 @@ SERVE = (
 
 
 class Site:
-    """A server that can be killed and started again on the same port."""
+    """A server that can be killed and started again on the same port; `script` serves."""
+
+    script = SERVE
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -45,7 +47,7 @@ class Site:
         log = (self.root.parent / "server.log").open("ab")
         # No preset of the person who runs the tests may appear among the cards.
         environment = os.environ | {"XDG_DATA_HOME": str(self.root.parent / "home")}
-        argv = [sys.executable, "-c", SERVE, str(self.root), str(self.port)]
+        argv = [sys.executable, "-c", self.script, str(self.root), str(self.port)]
         self.process = subprocess.Popen(argv, cwd=FOLDER, env=environment, stdout=log, stderr=log)
         deadline = time.monotonic() + 90
         while time.monotonic() < deadline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from ringside.hardware import Gpu, Hardware
 from ringside.records import write_owner
 from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir
+from tests.browser.conftest import Site
 
 pytestmark = pytest.mark.browser
 
@@ -34,12 +34,10 @@ def states(_):
                           memory_total_bytes=141 * 10**9, processes=(kim,) if i else ())
                  for i in range(2))
 
-settings.PageSettings.__dataclass_fields__["hardware"].default_factory = hardware
 make = settings.PageSettings.__init__
-def made(self, *given, **named):
-    named.setdefault("hardware", hardware())
-    make(self, *given, **named)
-settings.PageSettings.__init__ = made
+settings.PageSettings.__init__ = lambda *given, **named: make(
+    *given, **{"hardware": hardware()} | named
+)
 gpus.states_now = states
 serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))
 """
@@ -53,19 +51,23 @@ GPUS = Hardware(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def site(site: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The server of this folder's tests, started anew on a machine that has GPUs."""
-    module = request.session.config.pluginmanager.get_plugin(str(request.path.with_name("conftest.py")))
-    ordinary, module.SERVE = module.SERVE, SERVE
-    site.kill()
-    site.start()
-    module.SERVE = ordinary
-    yield site
+class GpuSite(Site):
+    """A server on a machine that has GPUs."""
+
+    script = SERVE
 
 
 @pytest.fixture(scope="module")
-def held(site: Any) -> Iterator[RunDir]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    served = GpuSite(tmp_path_factory.mktemp("gpus") / "runs")
+    served.root.mkdir()
+    served.start()
+    yield served
+    served.kill()
+
+
+@pytest.fixture(scope="module")
+def held(site: Site) -> Iterator[RunDir]:
     """A run of this process that holds GPU 0."""
     run = RunDir(site.root / "20260102-030405-amber-fox")
     for folder in (run.path, run.ranks, run.requests):
@@ -125,8 +127,9 @@ def test_a_run_fills_every_field_and_the_difference_tells_it(open_tab, held):
     assert "CUDA_VISIBLE_DEVICES" in tab.locator("#preview-environment").inner_text()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("width", "dark"), [(1280, False), (390, True)], ids=["wide-light", "narrow-dark"]
+)
 def test_the_page_with_gpus_fits(open_tab, artefacts, held, width, dark):
     tab = open_tab(f"/?run={held.id}", width=width, dark=dark)
     tab.wait_for_selector("#plan >> text=/1 process on GPU 0/")

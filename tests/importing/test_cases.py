@@ -180,7 +180,7 @@ def test_a_preset_of_ours_passes_with_its_bytes():
     assert (found.kind, found.text) == ("preset", text.encode())
     assert found.preset.about.author == "Lea"
     assert "secret" in read(text + "environment: {NCCL_TOKEN: abc}\n").refused
-    assert "unknown key" in read(text.replace("author", "autor")).refused
+    assert "unknown key" in read(text.replace("author", "authorr")).refused
 
 
 @pytest.mark.parametrize(
