@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,24 +16,29 @@ from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
 
-def spec_to_resume(
-    run: RunDir, hardware: Hardware, *, epochs: int | None = None, processes: int | None = None
-) -> RunSpec:
-    """The request of a run that goes on; RingsideError where it cannot, in a sentence."""
+def spec_to_resume(run: RunDir, hardware: Hardware, **changes: Any) -> RunSpec:
+    """The request of a run that goes on, with the changes of `continue_run`.
+
+    RingsideError where it cannot, in a sentence.
+    """
     if not fold_run(run).final:
         raise RunDirError(f"{run.name} is not over yet; stop it first.")
     if sentence := orphan_sentence(run):
         raise RunDirError(sentence)
     reconcile(run)
-    return continue_run(run, hardware, epochs=epochs, processes=processes)
+    return continue_run(run, hardware, **changes)
 
 
 def resume_run(run: RunDir, hardware: Hardware, root: Path, *, request_id: str) -> RunDir:
-    """Start it, and store what is predicted; asked twice with one `request_id` it is one run."""
+    """Start it, and store what is predicted; asked twice with one `request_id` it is one run.
+
+    On GPUs that another run holds it waits in the queue.
+    """
     from ringside.estimate import store_estimate
     from ringside.launch.local import start_run
 
-    spec = msgspec.structs.replace(spec_to_resume(run, hardware), request_id=request_id)
+    spec = spec_to_resume(run, hardware, queue=bool(hardware.gpus))
+    spec = msgspec.structs.replace(spec, request_id=request_id)
     started = start_run(spec, hardware, root)
     store_estimate(started, spec, hardware, root)
     return started

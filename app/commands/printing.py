@@ -1,4 +1,4 @@
-"""Foreign text on a terminal: bounded, and without characters that a terminal would obey."""
+"""Text on a terminal: in columns, bounded, and without characters that a terminal would obey."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ def print_some(title: str, lines: list[str]) -> None:
         print(f"  {printable(line)}")
     if len(lines) > MAX_LINES:
         print(f"  and {len(lines) - MAX_LINES:,} more; --json has them all")
+
+
+def width_of(text: str) -> int:
+    """Columns on a terminal: Chinese signs take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def padded(text: str, width: int) -> str:
+    """The text with spaces behind it, up to `width` columns."""
+    return text + " " * (width - width_of(text))
 
 
 def printable(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.commands.printing import printable
+from app.commands.printing import padded, printable, width_of
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.shelf.finding import Entry, Query, check_query, find_entries
@@ -81,7 +81,9 @@ def _nothing(query: Query) -> str:
 
 def _list_cells(run: Entry, place: Place | None) -> list[str]:
     """The figures stand before the tags, which may be many."""
-    cells = [run.id, run.state, run.preset or "", run.model or "", run.data or ""]
+    # To open the words takes longer than the list, and in English a state is its own word.
+    state = run.state if spoken() == DEFAULT else say(f"state.{run.state}")
+    cells = [run.id, state, run.preset or "", run.model or "", run.data or ""]
     if run.figures is not None:
         values = (getattr(run.figures, name) for name in FIGURES)
         cells += [
@@ -201,9 +203,9 @@ def _data(record: RunRecord) -> dict[str, Any] | None:
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:
     """Plain text in columns as wide as their longest cell, for a terminal and for scripts."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        print("  ".join(map(str.ljust, row, widths)).rstrip())
+        print("  ".join(map(padded, row, widths)).rstrip())
 
 
 def print_json(value: Any) -> None:

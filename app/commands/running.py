@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ringside.errors import RunDirError, SpecError
+from ringside.errors import SpecError
 from ringside.events import Evaluated, Event, PhaseStarted, RunStarted, Warned, decode_lines
 from ringside.hardware import Hardware, read_hardware
-from ringside.request import RunRequest, continue_run, resolve
+from ringside.request import RunRequest, resolve
 from ringside.run import (
     EpochRow,
     RunReader,
@@ -96,15 +96,10 @@ class Changes(NamedTuple):
 
 def resume(run_id: str, changes: Changes, *, follow: bool) -> int:
     """Continue a run from its last checkpoint; 0, or with `follow` 1 when it failed."""
-    from ringside.launch.reconcile import orphan_sentence, reconcile
+    from app.resuming import spec_to_resume
 
     run, hardware = find_run(runs_root(), run_id), read_hardware()
-    if not fold_run(run).final:
-        raise RunDirError(f"{run.name} is not over yet; stop it first.")
-    if sentence := orphan_sentence(run):
-        raise RunDirError(sentence)
-    reconcile(run)
-    spec = continue_run(run, hardware, **changes._asdict())
+    spec = spec_to_resume(run, hardware, **changes._asdict())
     return start_spec(spec, hardware, follow=follow)
 
 

@@ -43,14 +43,15 @@ def seconds(value: float | None) -> str:
 def speedup_text(measured: SpeedUp) -> str:
     """A speed-up with its kind of scaling, or why there is none."""
     if measured.value is None:
-        return f"{DASH} ({measured.reason})"
-    return f"{measured.value:.2f}x ({measured.scaling} scaling)"
+        return say("terminal.speedup_missing", dash=DASH, reason=measured.reason)
+    scaling = say(f"scaling.{measured.scaling}")
+    return say("terminal.speedup_value", value=measured.value, scaling=scaling)
 
 
 def print_record(root: Path, record: RunRecord) -> None:
     """One run: state, plan, epochs, speed-up, failure."""
-    console = plain_console()
-    console.print(f"{record.name}  {record.state}  {record.path}", style="bold", soft_wrap=True)
+    console, state = plain_console(), say(f"state.{record.state}")
+    console.print(f"{record.name}  {state}  {record.path}", style="bold", soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
     for line in launch_lines(record):
@@ -63,8 +64,9 @@ def print_record(root: Path, record: RunRecord) -> None:
         console.print(line, soft_wrap=True)
     for warning in record.warnings:
         if warning.code != "data":
-            console.print(f"note: {warning.message}", soft_wrap=True)
-    console.print(f"speed-up: {speedup_text(speedup_of(root, record))}", soft_wrap=True)
+            console.print(say("terminal.note", sentence=warning.message), soft_wrap=True)
+    gain = speedup_text(speedup_of(root, record))
+    console.print(say("terminal.speedup", value=gain), soft_wrap=True)
     watched = (*rank_lines(RunDir(Path(record.path))), *watch_lines(record))
     for line in (*prediction_lines(record), *trace_lines(record), *watched, *_end_lines(record)):
         console.print(line, soft_wrap=True)
@@ -85,9 +87,8 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
 
 def epoch_table(epochs: list[EpochRow]) -> Table:
     """Epochs as rows."""
-    table = plain_table(
-        "epoch", "time", "images/s", "loss", "AUC", "F1 macro", "F1 micro", "evaluated"
-    )
+    names = ("epoch", "time", "rate", "loss", "auc", "f1_macro", "f1_micro", "evaluated")
+    table = plain_table(*(say(f"terminal.{name}") for name in names))
     for row in epochs:
         table.add_row(
             str(row.epoch),

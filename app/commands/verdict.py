@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.commands.printing import printable
+from app.commands.printing import padded, printable, width_of
 from app.commands.reading import print_json
 from ringside.doctor import Case, Diagnosis, Finding, case_of_run, diagnose
 from ringside.doctor.applying import command_for
@@ -15,6 +15,7 @@ from ringside.doctor.measuring import measure_run
 from ringside.doctor.walkthrough import Point, walk
 from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
+from ringside.words import say
 
 TICKS = {"ok": "[ok]", "attention": "[look]", "unknown": "[?]"}
 
@@ -64,7 +65,7 @@ def finding_json(finding: Finding, spec: RunSpec | None) -> dict[str, Any]:
 
 def _print(case: Case, diagnosis: Diagnosis, points: tuple[Point, ...]) -> None:
     print_diagnosis(diagnosis, _spec(case))
-    print("\nThe six points:")
+    print(f"\n{say('terminal.six_points')}")
     for point in points:
         _print_point(point)
 
@@ -75,57 +76,57 @@ def print_diagnosis(diagnosis: Diagnosis, spec: RunSpec | None = None) -> None:
     for finding in diagnosis.others:
         _print_short(finding, spec)
     if diagnosis.missing:
-        print("\nNot measured:")
+        print(f"\n{say('terminal.not_measured')}")
     for sentence in diagnosis.missing:
         print(f"  {printable(sentence)}")
 
 
 def _print_card(finding: Finding, spec: RunSpec | None) -> None:
-    print(f"Verdict: {_headline(finding)}")
+    print(say("terminal.verdict", headline=_headline(finding)))
     print(f"  {printable(finding.sentence)}")
     if finding.evidence:
         labels = [printable(one.label) for one in finding.evidence]
-        width = max(map(len, labels))
+        width = max(map(width_of, labels))
         for label, one in zip(labels, finding.evidence, strict=True):
-            print(f"    {label:<{width}}  {printable(one.value)}  ({printable(one.source)})")
+            label = padded(label, width)
+            print(f"    {label}  {printable(one.value)}  ({printable(one.source)})")
     if finding.gain_ratio:
         faster = 1 / max(1 - finding.gain_ratio, 0.01)
-        print(
-            f"  To gain: at most {finding.gain_ratio:.0%} of the step, {faster:.2f} times as fast"
-        )
-    print(f"  Wrong if: {printable(finding.refutation)}")
-    print(f"  Next: {printable(finding.next_step)}")
+        print("  " + say("terminal.gain", gain=finding.gain_ratio, faster=faster))
+    print("  " + say("terminal.wrong_if", sentence=printable(finding.refutation)))
+    print("  " + say("terminal.next", sentence=printable(finding.next_step)))
     if (command := command_for(finding, spec)) is not None:
         print(f"    {printable(command)}")
 
 
 def _print_short(finding: Finding, spec: RunSpec | None) -> None:
-    print(f"\nAlso: {_headline(finding)}")
+    print("\n" + say("terminal.also", headline=_headline(finding)))
     print(f"  {printable(finding.sentence)}")
-    print(f"  Next: {printable(finding.next_step)}")
+    print("  " + say("terminal.next", sentence=printable(finding.next_step)))
     if (command := command_for(finding, spec)) is not None:
         print(f"    {printable(command)}")
 
 
 def _headline(finding: Finding) -> str:
     """`link, 41 % of the step, critical, confidence high (LINK-001)`."""
-    sure = finding.confidence
+    share = finding.share_ratio
     parts = [
-        finding.cause.replace("_", " "),
-        None if finding.share_ratio is None else f"{finding.share_ratio:.0%} of the step",
-        finding.severity,
-        sure if sure == "not enough data" else f"confidence {sure}",
+        say(f"cause.{finding.cause}"),
+        None if share is None else say("terminal.share", share=share),
+        say(f"terminal.severity_{finding.severity}"),
+        say(f"terminal.sure_{finding.confidence.replace(' ', '_')}"),
     ]
     return ", ".join(part for part in parts if part) + f" ({finding.code})"
 
 
 def _print_point(point: Point) -> None:
     print(f"  {point.number}. {TICKS[point.state]:<6} {point.title}")
-    print(f"     It is said: {point.claim}")
-    print(f"     In truth: {point.truth}")
+    print("     " + say("terminal.said", sentence=point.claim))
+    print("     " + say("terminal.truth", sentence=point.truth))
     for one in point.figures:
         shown = f"- ({one.how})" if one.value is None else f"{one.value} ({one.source})"
-        print(f"     {printable(one.label)}: {printable(shown)}")
+        told = say("terminal.figure", label=printable(one.label), value=printable(shown))
+        print("     " + told)
 
 
 def _spec(case: Case) -> RunSpec | None:

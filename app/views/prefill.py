@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from app.views.fields import BESIDE
+from ringside.durations import duration
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.overrides import locate, parse_overrides
@@ -105,7 +106,7 @@ def _values(spec: RunSpec, hardware: Hardware) -> dict[str, Any]:
         **_devices(spec, hardware),
     }
     optional = {"weights": spec.weights, "profile": spec.profile_steps or None}
-    optional["time_limit"] = f"{spec.time_limit_s}s" if spec.time_limit_s else None
+    optional["time_limit"] = _written(spec.time_limit_s) if spec.time_limit_s else None
     optional["when_busy"] = BESIDE if spec.beside else None
     return found | {name: value for name, value in optional.items() if value is not None}
 
@@ -180,6 +181,11 @@ def _changed(spec: RunSpec, usual: PresetFile) -> Iterator[tuple[str, str]]:
     for name, value in spec.environment.items():
         if usual.environment.get(name) != value:
             yield f"environment.{name}", value
+
+
+def _written(seconds: int) -> str:
+    """A length of time as people type it: `1h30m`."""
+    return duration(seconds).replace("min", "m").replace(" ", "")
 
 
 def _text(value: object) -> str:

@@ -55,7 +55,7 @@ def told(monkeypatch):
 
 
 @pytest.fixture
-def run(served, runs_at, request, tmp_path_factory):
+def run(served, runs_at):
     """A run under way in the server's folder, of a name that no other test has."""
     made = runs_at(served.settings.runs_root)
     made.made = len(list(made.root.iterdir()))

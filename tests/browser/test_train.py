@@ -114,7 +114,7 @@ def test_a_run_fills_every_field_and_the_difference_tells_it(open_tab, held):
     tab = open_tab(f"/?run={held.id}")
     tab.wait_for_selector("#plan >> text=/1 process on GPU 0, one device, bf16/")
     values = {
-        "epochs": "7", "seed": "5", "time-limit": "5400s", "overrides": "training.optimizer=sgd",
+        "epochs": "7", "seed": "5", "time-limit": "1h30m", "overrides": "training.optimizer=sgd",
     }  # fmt: skip
     for name, value in values.items():
         assert tab.locator(f"#field-{name} :is(input, textarea)").input_value() == value
