@@ -1,7 +1,7 @@
 """The `ringside` command: thin words over the same functions that the page uses.
 
-Exit codes: 0 fine, 1 a run or a data check failed, 2 a person's mistake (one sentence), 3 a bug of
-ours.
+Exit codes: 0 fine, 1 a run or a data check failed, or scores fell, 2 a person's mistake (one
+sentence), 3 a bug of ours, 4 a gate without enough data.
 Nothing heavy is imported before a command needs it; `ringside list` must answer at once.
 """
 
@@ -192,11 +192,28 @@ def compare(
     classes: Annotated[
         bool, typer.Option("--classes", help="Also what every class gained or lost.")
     ] = False,
+    gate: Annotated[
+        bool,
+        typer.Option("--gate", help="Only whether scores fell: exit code 0, 1 worse, 4 not known."),
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="RUN,RUN", help="With --gate: the reference's runs [as the first]."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Speed-up, efficiency and scores of runs side by side."""
+    """Speed-up, efficiency and scores of runs side by side; or with --gate whether scores fell.
+
+    For the gate, runs that differ in the seed alone stand for one set-up.
+    """
     from app.commands import comparing
 
+    if gate or against is not None:
+        raise typer.Exit(
+            comparing.gate(
+                run_ids, against=against, baseline=baseline, is_asked=gate, as_json=as_json
+            )
+        )
     comparing.run(run_ids, baseline=baseline, classes=classes, as_json=as_json)
 
 

@@ -7,6 +7,7 @@
     ├── LaunchError        a run that could not be started or stopped
     ├── DataError          images or labels that cannot be used
     ├── TraceError         traces of a profiler that cannot be read
+    ├── PlaybookError      a playbook that cannot be made, read or kept
     └── SetupError         the trainer did not get the set-up it was asked for
 
 Every message is one sentence or two: what is wrong, which value, what to do.
@@ -17,6 +18,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+
+from ringside.words import say
 
 
 class RingsideError(Exception):
@@ -47,6 +50,10 @@ class TraceError(RingsideError):
     """Trace files that cannot be read, or do not belong together; names the file."""
 
 
+class PlaybookError(RingsideError):
+    """A playbook that cannot be made, read or kept; names the file or the playbook."""
+
+
 class SetupError(RingsideError):
     """The trainer did not get the set-up that was requested; names the field and both values."""
 
@@ -54,7 +61,10 @@ class SetupError(RingsideError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a misspelt `name`: the closest known one, else the whole list, as a sentence."""
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    if close:
-        return f"Did you mean {close[0]!r}?"
-    return f"Known: {', '.join(names)}."
+    close = closest(name, names)
+    return say("hint.nearest", name=close) if close else say("hint.known", names=", ".join(names))
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a misspelt one is most like; None where none is near."""
+    return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)), None)

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from ringside.errors import SpecError, nearest
+from ringside.errors import SpecError, closest
 from ringside.spec import FsdpConfig, RunSpec
+from ringside.words import say
 
 _REGISTERED = re.compile(r"^@register_model\s*\ndef (\w+)\(", re.MULTILINE)
 _IMPORTED = re.compile(r"^from (?:\.|timm\.models\.)(\w+) import", re.MULTILINE)
@@ -102,7 +103,7 @@ def check_model(name: str) -> str:
     """The name itself if timm knows it (a tag after a dot is allowed); else SpecError."""
     known = model_names()
     if known and name.partition(".")[0] not in known:
-        hint = nearest(name, known) if len(name) > 3 else ""
-        hint = hint if hint.startswith("Did") else "Any timm name works, such as resnet50."
-        raise SpecError(f"timm has no model {name!r}. {hint}")
+        close = closest(name, sorted(known)) if len(name) > 3 else None
+        hint = say("hint.nearest", name=close) if close else say("request.any_model")
+        raise SpecError(say("request.no_model", name=name, hint=hint))
     return name

@@ -35,6 +35,11 @@ class Predictions:
         self.probabilities, self.targets = probabilities, targets
         self.num_trained = num_trained
 
+    @property
+    def untrained(self) -> list[int]:
+        """The columns of the classes without any positive to train on, as far as that is known."""
+        return [i for i, count in enumerate(self.num_trained or ()) if not count]
+
 
 def write_predictions(run: RunDir, predictions: Predictions) -> None:
     """Keep them as `predictions.npz`, whole or not at all; RunDirError when that fails."""
@@ -78,10 +83,6 @@ def _task(text: str) -> Task:
     return "multi_label" if text == "multi_label" else "single_label"
 
 
-def _untrained(kept: Predictions) -> list[int]:
-    return [i for i, count in enumerate(kept.num_trained or ()) if not count]
-
-
 def score_differences(first: Predictions | None, second: Predictions | None) -> Differences | None:
     """The 95 % intervals of `second` minus `first`; None unless the samples are equal."""
     import numpy as np
@@ -90,7 +91,7 @@ def score_differences(first: Predictions | None, second: Predictions | None) -> 
         return None
     if not np.array_equal(first.targets, second.targets):
         return None
-    if _untrained(first) != _untrained(second):  # their means are over other classes
+    if first.untrained != second.untrained:  # their means are over other classes
         return None
     return paired_differences(
         first.probabilities, second.probabilities, first.targets,

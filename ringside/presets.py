@@ -27,6 +27,7 @@ from ringside.spec import (
     Device,
     TrainingSettings,
 )
+from ringside.words import say
 
 __all__ = [
     "BUILT_IN", "NAME_PATTERN", "TEAM", "YOURS", "About", "Library", "Preset", "PresetFile",
@@ -174,7 +175,8 @@ class Library:
             return self.presets[name]
         if broken := [str(fault) for fault in self.faults if str(fault).startswith(f"{name}.yaml")]:
             raise PresetError(broken[0])
-        raise PresetError(f"There is no preset {name!r}. {nearest(name, self.presets)}")
+        hint = nearest(name, self.presets)
+        raise PresetError(say("request.no_preset", name=name, hint=hint))
 
 
 def _place(preset: Preset) -> tuple[int, bool, str]:

@@ -31,6 +31,7 @@ from ringside.spec import (
 )
 from ringside.trackers import check_trackers
 from ringside.weights_file import find_weights
+from ringside.words import say
 
 BF16_SINCE = (8, 0)
 THREADS_VARIABLE = "OMP_NUM_THREADS"
@@ -329,7 +330,7 @@ def _global_batch(
 ) -> tuple[int, str]:
     asked = _at_least_one("batch", request.batch)
     if asked is not None and asked > MAX_BATCH:
-        raise SpecError(f"A batch of {asked} is beyond {MAX_BATCH}; choose a smaller one.")
+        raise SpecError(say("request.batch_too_large", batch=asked, limit=MAX_BATCH))
     batch = asked or DEFAULT_MICRO_BATCH[device] * devices
     k = training.accumulation_steps
     # Checked before the batch grows, so that the values offered are values of `batch`.
@@ -344,13 +345,13 @@ def _global_batch(
 
 def _epochs(value: int | None) -> int | None:
     if value is not None and value > MAX_EPOCHS:
-        raise SpecError(f"epochs must be at most {MAX_EPOCHS}, not {value}.")
+        raise SpecError(say("request.too_many_epochs", limit=MAX_EPOCHS, value=value))
     return _at_least_one("epochs", value)
 
 
 def _at_least_one(name: str, value: int | None) -> int | None:
     if value is not None and value < 1:
-        raise SpecError(f"{name} must be at least 1, not {value}.")
+        raise SpecError(say("request.too_small", name=name, value=value))
     return value
 
 

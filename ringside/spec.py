@@ -14,6 +14,7 @@ from msgspec import Meta
 
 from ringside.combinations import refuse_contradictions
 from ringside.errors import SpecError
+from ringside.words import say, say_count
 
 FORMAT = 1
 
@@ -197,9 +198,11 @@ def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "pro
     if batch % whole == 0:
         return
     lower = batch // whole * whole
-    choices = f"{lower} or {lower + whole}" if lower else f"{whole}"
-    over = counted_parts(parts, micro_steps, part)
-    raise SpecError(f"A batch of {batch} cannot be split over {over}; choose {choices}.")
+    choices = say("request.either", low=lower, high=lower + whole) if lower else f"{whole}"
+    over = say_count(part.lower().replace("-", "_"), parts)
+    if micro_steps > 1:
+        over = say("request.with_micro_steps", over=over, k=micro_steps)
+    raise SpecError(say("request.uneven", batch=batch, over=over, choices=choices))
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
-from torch import nn
 
 from ringside.checkpoints import (
     ABOUT,
@@ -30,9 +28,15 @@ from ringside.checkpoints import (
 )
 from ringside.data import write_classes
 from ringside.errors import RingsideError, RunDirError, SetupError
+from ringside.garbage import no_collection
 from ringside.rundir import RunDir
-from training.checkpoint import load_model
-from training.export_guide import guide
+
+with no_collection():
+    import torch
+    from torch import nn
+
+    from training.checkpoint import load_model
+    from training.export_guide import guide
 
 PROGRAMS = {"torch": "model.pt2", "onnx": "model.onnx"}
 MAX_DIFFERENCE = 1e-3

@@ -14,16 +14,20 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-import numpy as np
-import torch
 
 from ringside.checkpoints import About, read_about, read_thresholds
 from ringside.data.images import FileImages, PackedBytes
 from ringside.errors import DataError, RingsideError
+from ringside.garbage import no_collection
 from ringside.labelling import Label, labels_of, make_rule
-from training.checkpoint import load_model
-from training.input.loading import Crop, Decoded, Pictures
-from training.model import probabilities
+
+with no_collection():
+    import numpy as np
+    import torch
+
+    from training.checkpoint import load_model
+    from training.input.loading import Crop, Decoded, Pictures
+    from training.model import probabilities
 
 BATCH = 32
 MAX_THREADS = 8

@@ -17,7 +17,7 @@ if not __package__:
         "Start the trainer as a module: accelerate launch --config_file FILE -m training.train"
     )
 
-from training.garbage import no_collection
+from ringside.garbage import no_collection
 
 with no_collection():
     import torch

@@ -48,6 +48,20 @@ def run(run_ids: Sequence[str], *, baseline: str | None, classes: bool, as_json:
         print(say("compare.classes_hint"), file=sys.stderr)
 
 
+def gate(
+    run_ids: Sequence[str], *, against: str | None, baseline: str | None, is_asked: bool,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """Only whether scores fell; returns the exit code."""
+    from app.commands import gating
+
+    if not is_asked:
+        raise SpecError(say("gate.against_alone"))
+    if baseline is not None:
+        raise SpecError(say("gate.baseline"))
+    return gating.run(run_ids, against=against, as_json=as_json)
+
+
 def print_comparison(comparison: Comparison) -> None:
     """Runs as rows; score differences are against the reference."""
     console = plain_console()

@@ -8,9 +8,9 @@ import msgspec
 
 from ringside.errors import SpecError
 from ringside.hardware import Hardware, read_hardware
-from ringside.preflight import Case, Item, all_checks, keep, look, preflight
+from ringside.preflight import Item, Kept, look, preflight, record_of
 from ringside.request import RunRequest
-from ringside.rundir import RunDir, runs_root
+from ringside.rundir import runs_root
 from ringside.spec import RunSpec
 
 SIGNS = {"error": "✕", "warning": "▲", "unknown": "?", "fine": "✓"}
@@ -44,10 +44,11 @@ def line_of(item: Item) -> str:
     return f"{SIGNS[item.level]} {item.level:8} {about}: {item.sentence}"
 
 
-def before_start(spec: RunSpec, hardware: Hardware) -> Case:
+def before_start(spec: RunSpec, hardware: Hardware) -> Kept:
     """Print what a person should know before the run starts; SpecError for what blocks it.
 
-    In a terminal a warning is said and the run starts: whoever types the command can stop it.
+    In a terminal a warning is said and the run starts: whoever types the command can stop it. So
+    what is to be kept with the run says that all of them were accepted.
     """
     from app.views.gpus import states_now
 
@@ -58,9 +59,4 @@ def before_start(spec: RunSpec, hardware: Hardware) -> Case:
         print(f"  {line_of(item)}")
     if found.errors:
         raise SpecError(" ".join(item.sentence for item in found.errors))
-    return case
-
-
-def keep_before(run: RunDir, case: Case) -> None:
-    """Keep it with the run; every warning was accepted by starting."""
-    keep(run, case, {check.CODE for check in all_checks()})
+    return record_of(case, {item.code for item in found.warnings})

@@ -11,6 +11,7 @@ from app.commands.printing import padded, printable, width_of
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.shelf.finding import Entry, Query, check_query, find_entries
+from ringside.words import DEFAULT, say, spoken
 
 if TYPE_CHECKING:
     from ringside.launch.queue import Place

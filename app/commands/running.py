@@ -105,14 +105,15 @@ def resume(run_id: str, changes: Changes, *, follow: bool) -> int:
 
 def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
     """Start what was resolved, and follow it when asked to."""
-    from app.commands.preflight import before_start, keep_before
+    from app.commands.preflight import before_start
     from app.views.queue import place_of, place_sentence
     from ringside.launch.local import start_run
+    from ringside.preflight import keep
 
     print_plan(spec)
-    case = before_start(spec, hardware)
+    kept = before_start(spec, hardware)
     run = start_run(spec, hardware, runs_root())
-    keep_before(run, case)
+    keep(run, kept)
     keep_prediction(run, spec, hardware)
     print(f"run {run.id} in {run.path}")
     if place := place_of(fold_run(run)):

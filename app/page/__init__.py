@@ -13,8 +13,11 @@ draw         HTML for what is read, not filled in
 """
 
 from app.page import environment as environment  # first: it is read when Gradio is imported
-from app.page.server import Server, open_server, serve
-from app.page.settings import PageSettings
-from app.page.site import build
+from ringside.garbage import no_collection
+
+with no_collection():
+    from app.page.server import Server, open_server, serve
+    from app.page.settings import PageSettings
+    from app.page.site import build
 
 __all__ = ["PageSettings", "Server", "build", "open_server", "serve"]

@@ -11,9 +11,8 @@ from app.views.fields import LEAVE_OUT, Reports, Values, request_of
 from ringside.errors import RingsideError, SpecError
 from ringside.hardware import Hardware
 from ringside.machine import GpuState
-from ringside.preflight import Case, Item, Preflight, keep, look, preflight
+from ringside.preflight import Case, Item, Kept, Preflight, look, preflight, record_of
 from ringside.request import RunRequest, resolve
-from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 from ringside.words import say
 
@@ -30,10 +29,9 @@ class Before:
         """SpecError for an error, and for warnings that nobody has accepted."""
         self.found.require(self.accepted)
 
-    def keep(self, run: RunDir) -> None:
-        """Write down with the run what was known, and what was accepted."""
-        if self.case is not None:
-            keep(run, self.case, self.accepted)
+    def record(self) -> Kept:
+        """What is to be kept with the run: what was known, and what was accepted."""
+        return record_of(self.case, self.accepted) if self.case is not None else Kept()
 
 
 def look_before(

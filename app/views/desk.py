@@ -7,6 +7,7 @@ it again.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -42,6 +43,7 @@ MAX_ROWS = 1000
 """A folder of more runs than that is not for a page."""
 
 RECONCILE_PAUSE_S = 30.0
+SETTLED_NS = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,9 @@ class Desk:
         self._listing = Listing()
         self._baselines: dict[bytes, tuple[tuple[Any, ...], RunRecord | None]] = {}
         self._reconciled: dict[str, float] = {}
+        self._listed_dirs: tuple[int, list[RunDir]] | None = None
+        self._exited: frozenset[str] = frozenset()
+        self._ended_rows: dict[tuple[str, str], ListRow] = {}
 
     def find(self, text: str | None) -> RunDir | None:
         """The run that `?run=` names (id or its two words), else the newest; None without runs."""
@@ -89,14 +94,37 @@ class Desk:
 
     def exact(self, run_id: str | None) -> RunDir | None:
         """The run with exactly this id, or None; what acts on a run does not guess."""
-        return next((run for run in list_run_dirs(self.root) if run.id == run_id), None)
+        return next((run for run in self._dirs() if run.id == run_id), None)
+
+    def _dirs(self) -> list[RunDir]:
+        """All runs, newest first; the folder is listed again when its entries changed.
+
+        The clock of a file system is coarse, so a listing right after a change is not kept.
+        """
+        try:
+            changed_ns = self.root.stat().st_mtime_ns
+        except OSError:
+            return []
+        known = self._listed_dirs
+        if known is None or known[0] != changed_ns:
+            known = (changed_ns, list_run_dirs(self.root))
+            is_settled = time.time_ns() - changed_ns > SETTLED_NS
+            self._listed_dirs = known if is_settled else None
+        return known[1]
+
+    def _ended_runs(self) -> frozenset[str]:
+        """The runs that have an exit record; none of them loses it but by being deleted."""
+        known = self._exited
+        found = (run.id for run in self._dirs() if run.id in known or os.path.exists(run.exit))
+        self._exited = frozenset(found)
+        return self._exited
 
     def look(self, run_id: str) -> tuple[RunView, Life]:
         """The run now, and its last sign of life; reads only what is new.
 
         While nothing changed it is the same object, whoever asks.
         """
-        watched = self._watch(find_run(self.root, run_id))
+        watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
             record = self._poll(watched.reader)
             baseline = self._baseline(record)
@@ -110,14 +138,14 @@ class Desk:
 
     def curves(self, run_id: str, cursors: object) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a viewer with `cursors` lacks of the run's curves (`RunSeries.since`)."""
-        watched = self._watch(find_run(self.root, run_id))
+        watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
             watched.series.take(watched.reader.record)
             return watched.series.since(cursors)
 
     def strip(self, run_id: str) -> tuple[StripRow, ...]:
         """How busy the run's devices were in the last minutes; the same object until a sample."""
-        watched = self._watch(find_run(self.root, run_id))
+        watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
             if watched.samples is None:
                 watched.samples = SampleReader(watched.reader.run)
@@ -132,19 +160,28 @@ class Desk:
     def rows(self) -> list[ListRow]:
         """All runs, newest first; ended ones are read once, others only what is new."""
         found = []
-        for run in list_run_dirs(self.root)[:MAX_ROWS]:
+        for run in self._dirs()[:MAX_ROWS]:
             try:
                 ended = self._ended.get(run.id)
-                found.append((ended, _list_row(ended)) if ended else self._listed(run))
+                found.append((ended, self._ended_row(ended)) if ended else self._listed(run))
             except (RingsideError, OSError):
                 continue  # a folder that is being made or deleted, or not a run
         for run_id in set(self._ended) - {record.id for record, _ in found}:
             self._ended.pop(run_id, None)
+            for key in [key for key in self._ended_rows if key[0] == run_id]:
+                self._ended_rows.pop(key, None)
         return self._listing.complete(self.root, found)
+
+    def _ended_row(self, record: RunRecord) -> ListRow:
+        """The same object every time, in the language that is spoken."""
+        key = (record.id, spoken())
+        if key not in self._ended_rows:
+            self._ended_rows[key] = _list_row(record)
+        return self._ended_rows[key]
 
     def record(self, run_id: str, *, with_windows: bool = False) -> RunRecord:
         """A copy of the record as it is now, for a comparison; curves need its windows too."""
-        watched = self._watch(find_run(self.root, run_id))
+        watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
             self._poll(watched.reader)
             return msgspec.structs.replace(
@@ -235,8 +272,7 @@ class Desk:
         if record.spec is None:
             return None
         key = record.id.encode() or msgspec.json.encode(record.spec)
-        ended = frozenset(run.id for run in list_run_dirs(self.root) if run.exit.exists())
-        state = (ended, record.started is not None)
+        state = (self._ended_runs(), record.started is not None)
         known = self._baselines.get(key)
         if known is None or known[0] != state:
             if len(self._baselines) > 1000:

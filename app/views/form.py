@@ -18,6 +18,7 @@ from ringside.hardware import Hardware
 from ringside.launch.local import start_run
 from ringside.launch.plan import make_plan, quoted_command
 from ringside.machine import GpuState
+from ringside.preflight import keep
 from ringside.presets import Library, Preset, accelerate_config
 from ringside.request import resolve
 from ringside.rundir import RunDir, list_run_dirs
@@ -200,8 +201,9 @@ def start(
     before = look_before(values, hardware, root, reports, gpus)
     if not is_started(spec, root):
         before.require()
+    kept = before.record()
     run = _start(spec, hardware, root)
-    before.keep(run)
+    keep(run, kept)
     return run
 
 

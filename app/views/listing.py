@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import is_not
 from pathlib import Path
+from typing import NamedTuple
 
 from app.views.queue import tries_of
 from ringside.launch.claims import Claims
@@ -59,6 +61,20 @@ class Found:
     query: Query
 
 
+class Said(NamedTuple):
+    """A line, and what it is completed with."""
+
+    row: ListRow
+    place: Place | None
+    tries: tuple[tuple[str, str], ...]
+    notes: Notes
+    figures: Figures
+
+    def complete(self) -> ListRow:
+        """The line with all of it."""
+        return replace(self.row, **{name: getattr(self, name) for name in self._fields[1:]})
+
+
 class Listing:
     """Completes lines with notes and figures; what did not change is not read or counted again."""
 
@@ -67,33 +83,41 @@ class Listing:
         self._baselines: tuple[State, dict[str, str | None]] = ([], {})
         self._figures: dict[str, tuple[str | None, Figures]] = {}
         self._claims: Claims | None = None
+        self._rows: dict[str, tuple[Said, ListRow]] = {}
+        self._newest: list[ListRow] = []
 
     def complete(self, root: Path, listed: Sequence[tuple[RunRecord, ListRow]]) -> list[ListRow]:
-        """The lines with their notes and figures, in the same order (newest first)."""
+        """The lines with their notes and figures, in the same order (newest first).
+
+        While nothing changed it is the same list of the same lines, whoever asks.
+        """
         records = {record.id: record for record, _ in listed}
-        for kept in (self._notes, self._figures):
+        for kept in (self._notes, self._figures, self._rows):
             for run_id in set(kept) - records.keys():
                 kept.pop(run_id, None)
         baselines = self._baselines_of(list(records.values()))
         waits = any(row.state == "queued" for _, row in listed)
         places = self._places(root) if waits else {}
-        return [
-            replace(
-                row,
-                place=places.get(row.id),
-                tries=tries_of(record),
-                notes=self._notes_of(RunDir(root / row.id)),
-                figures=self._figures_of(record, records.get(baselines.get(row.id) or "")),
-            )
-            for record, row in listed
-        ]
+        found = []
+        for record, row in listed:
+            figures = self._figures_of(record, records.get(baselines.get(row.id) or ""))
+            notes = self._notes_of(root, row.id)
+            said = Said(row, places.get(row.id), tries_of(record), notes, figures)
+            known = self._rows.get(row.id)
+            if known is None or known[0] != said:
+                known = self._rows[row.id] = (said, said.complete())
+            found.append(known[1])
+        if len(found) != len(self._newest) or any(map(is_not, found, self._newest)):
+            self._newest = found
+        return self._newest
 
     def _places(self, root: Path) -> dict[str, Place]:
         if self._claims is None or self._claims.root != root:
             self._claims = Claims(root)
         return {place.run_id: place for place in places(self._claims)}
 
-    def _notes_of(self, run: RunDir) -> Notes:
+    def _notes_of(self, root: Path, run_id: str) -> Notes:
+        run = RunDir(root / run_id)
         try:
             found = os.stat(run.notes)
         except OSError:

@@ -6,11 +6,12 @@ lost. When there are too many buckets, each two become one: what was sent stays 
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any, NamedTuple
 
+from ringside.events import WindowTimed
 from ringside.run import EpochRow, RunRecord
 
 MAX_POINTS = 2000
@@ -60,27 +61,45 @@ class Line:
         self.total = 0
 
     def add(self, spot: Spot) -> None:
-        """Take one more; a value that is not finite is left out."""
-        if not math.isfinite(spot.value):
+        """Take one more."""
+        self.extend([spot.step], [spot.time_s], [spot.value])
+
+    def extend(
+        self, steps: Sequence[int], times: Sequence[float], values: Sequence[float | None]
+    ) -> None:
+        """Take many, as if one by one; a value that is None or not finite is left out."""
+        places = [i for i, value in enumerate(values) if value is not None and isfinite(value)]
+        if not places:
             return
-        one = Bucket(spot, spot)
-        self._open = one if self._open is None else self._open.joined(one)
-        self._newest = spot
-        self._in_open += 1
-        self.total += 1
-        if self._in_open == self._size:
-            self._full.append(self._open)
-            self._open, self._in_open = None, 0
-        if len(self._full) > self._most:
+        self.total += len(places)
+        while self.total // self._size > self._most:
             self._double()
 
+        def spot(i: int) -> Spot:
+            return Spot(steps[i], times[i], values[i])  # type: ignore[arg-type]
+
+        begin = 0
+        while begin < len(places):
+            # Blocks, because a long run brings a hundred thousand points at once.
+            block = places[begin : begin + self._size - self._in_open]
+            begin += len(block)
+            low, high = (pick(block, key=values.__getitem__) for pick in (min, max))  # type: ignore[type-var, arg-type]
+            found = Bucket(spot(low), spot(high))
+            self._open = found if self._open is None else self._open.joined(found)
+            self._in_open += len(block)
+            if self._in_open == self._size:
+                self._full.append(self._open)
+                self._open, self._in_open = None, 0
+        self._newest = spot(places[-1])
+
     def _double(self) -> None:
-        """Each two buckets become one; an odd one is open again. Called when none is."""
+        """Each two buckets become one; an odd one is open again, with what was open behind it."""
         pairs, odd = divmod(len(self._full), 2)
         rest = self._full[-1] if odd else None
         self._full = [self._full[2 * i].joined(self._full[2 * i + 1]) for i in range(pairs)]
         if rest is not None:
-            self._open, self._in_open = rest, self._size
+            self._open = rest if self._open is None else rest.joined(self._open)
+            self._in_open += self._size
         self._size *= 2
 
     def spots(self) -> list[Spot]:
@@ -132,25 +151,29 @@ class RunSeries:
         """What is new in the record; nothing before the set-up stands."""
         if record.started is None:
             return
-        rows = {row.epoch: row.epoch_time_s for row in record.epochs}
-        for window in record.windows[self._windows :]:
-            epoch, within = self._within
-            if window.epoch != epoch:
-                self._begins = sum(s for number, s in rows.items() if number < window.epoch)
-                within = 0.0
-            within += window.step_ms * window.num_steps / 1000
-            self._within = (window.epoch, within)
-            time_s = self._begins + within
-            for name, field in WINDOWS.items():
-                value = getattr(window, field)
-                if value is not None:
-                    self.lines[name].add(Spot(window.step, time_s, value))
+        windows = record.windows[self._windows :]
+        steps = [window.step for window in windows]
+        times = list(self._times(windows, record.epochs))
+        for name, field in WINDOWS.items():
+            self.lines[name].extend(steps, times, [getattr(window, field) for window in windows])
+        for window in windows:
             if not window.profiled:
                 self._step_ms.setdefault(window.epoch, []).append(window.step_ms)
         self._windows = len(record.windows)
         for row in self._ready(record.epochs):
             self._trained_s += row.epoch_time_s
             self._take_epoch(row, row.epoch * record.started.steps_per_epoch)
+
+    def _times(self, windows: list[WindowTimed], rows: list[EpochRow]) -> Iterator[float]:
+        """Seconds of training until the end of each window: the epochs before, then its own."""
+        epoch, within = self._within
+        for window in windows:
+            if window.epoch != epoch:
+                done = (row.epoch_time_s for row in rows if row.epoch < window.epoch)
+                self._begins, epoch, within = sum(done), window.epoch, 0.0
+            within += window.step_ms * window.num_steps / 1000
+            yield self._begins + within
+        self._within = (epoch, within)
 
     def _ready(self, rows: list[EpochRow]) -> Iterator[EpochRow]:
         """Epochs that will not change any more; the newest may still wait for its scores."""

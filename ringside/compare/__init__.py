@@ -2,6 +2,7 @@
 
 comparison     the columns, and who is compared with whom
 gate           faster, but as good? With the tolerance and the noise
+quality        did the scores fall? Over several seeds: sides, noise, multiple, power, answer
 by_class       every class: scores, counts, differences with their intervals
 cost           how long devices were held
 configuration  in what requests, set-ups and machines differ

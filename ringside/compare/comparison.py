@@ -137,7 +137,7 @@ def _compared(
     assert spec is not None
     is_reference = record is reference
     speeds_apart = _speeds_apart(reference, record)
-    apart = _scores_apart(reference, record)
+    apart = scores_apart(reference, record)
     comparable = not apart and not is_reference
     scored = last_scored(record)
     base = last_scored(reference) if comparable else None
@@ -211,7 +211,7 @@ def _speeds_apart(base: RunRecord, record: RunRecord) -> list[str]:
     return differences(base.spec, record.spec) + unlike(base, record)
 
 
-def _scores_apart(base: RunRecord, record: RunRecord) -> list[str]:
+def scores_apart(base: RunRecord, record: RunRecord) -> list[str]:
     """What keeps scores from being compared; another device or its threads do not."""
     assert base.spec is not None
     assert record.spec is not None

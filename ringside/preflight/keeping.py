@@ -33,19 +33,26 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def keep(run: RunDir, case: Case, accepted: Collection[str]) -> None:
-    """Write `preflight.json` once; it is an extra, so the run goes on where it cannot be written.
+def record_of(case: Case, accepted: Collection[str]) -> Kept:
+    """What is to be kept; to be asked before the start, from which on the run is one of the runs.
 
-    A second Start of the same form finds the file and leaves it alone. Files of runs are English,
-    whatever the person at the page reads.
+    Files of runs are English, whatever the person at the page reads.
     """
-    if run.preflight.exists():
-        return
     with speaking(DEFAULT):
         found = preflight(case)
     codes = tuple(item.code for item in found.warnings if item.code in accepted)
+    return Kept(items=found.items, accepted=codes)
+
+
+def keep(run: RunDir, kept: Kept) -> None:
+    """Write `preflight.json` once; it is an extra, so the run goes on where it cannot be written.
+
+    A second Start of the same form finds the file and leaves it alone.
+    """
+    if run.preflight.exists():
+        return
     with suppress(RingsideError, OSError):
-        run.write(run.preflight, Kept(items=found.items, accepted=codes))
+        run.write(run.preflight, kept)
 
 
 def kept_of(run: RunDir) -> Kept | None:

@@ -94,7 +94,7 @@ def paired_differences(
     resampling = resampling or affordable(num_samples, num_classes)
     trained = np.flatnonzero(np.ones(num_classes) if num_trained is None else num_trained)
     models = [
-        _Model(probabilities[:, trained], decide(probabilities, task, THRESHOLD)[:, trained],
+        Model(probabilities[:, trained], decide(probabilities, task, THRESHOLD)[:, trained],
                targets[:, trained] == 1)
         for probabilities in (probabilities_a, probabilities_b)
     ]  # fmt: skip
@@ -121,7 +121,7 @@ def paired_differences(
     return Differences(num_samples, means, tuple(classes))
 
 
-class _Model:
+class Model:
     """One model's scores of every trained class, as functions of weights."""
 
     def __init__(

@@ -74,6 +74,7 @@ def test_a_warning_is_accepted_one_by_one_and_kept(hardware, runs_root, quiet_st
     assert list_run_dirs(runs_root) == []
     run = form.start(FILLED | {"accepted": '["environment", "disk"]'}, hardware, runs_root)
     assert kept_of(run).accepted == ("environment",)
+    assert [item.code for item in kept_of(run).items if item.level == "warning"] == ["environment"]
     assert [item.code for item in accepted_warnings(fold_run(run))] == ["environment"]
 
 
@@ -262,6 +263,16 @@ def test_cards_tell_bytes_per_step():
     found = Estimate(preset="ddp", num_devices=2, micro_batch=64, global_batch=128, step_ms=10.0,
                      num_bytes=94_800_000)  # fmt: skip
     assert estimate_words(found) == "predicted: 10.0 ms a step · 94.8 MB a step"
+
+
+def test_a_run_of_the_terminal_is_not_beside_itself(monkeypatch, tmp_path, capsys, quiet_start):
+    monkeypatch.setenv("RINGSIDE_RUNS", str(tmp_path))
+    monkeypatch.setenv("GLOO_SOCKET_IFNAM", "lo")
+    request = RunRequest(preset="ddp", data="products:ci", model="resnet10t")
+    assert running.start(request, follow=False) == 0
+    assert "▲ warning  environment: GLOO_SOCKET_IFNAM=lo" in capsys.readouterr().out
+    (run,) = list_run_dirs(tmp_path)
+    assert kept_of(run).accepted == ("environment",)
 
 
 def test_the_terminal_says_the_same_and_blocks_with_1(capsys, monkeypatch, tmp_path):

@@ -48,7 +48,7 @@ FLAGS = {
     "profile": "--steps",
     "estimate": "--batch --data --data-rate --image-size --json --keep-global-batch --like "
     "--measure --model --processes --set",
-    "compare": "--baseline --classes --json",
+    "compare": "--against --baseline --classes --gate --json",
     "trace": "--json --nccl",
     "ui": "--allow-host --host --open --port --root-path --view-password-file --viewers",
     "demo": "--epochs --once --port",

@@ -110,7 +110,7 @@ def test_a_standstill_says_since_when_and_where(runs, runs_root):
     run.write(run.hang, Hang().begun(now))
     desk = Desk(runs_root)
     view, life = desk.look(run.id)
-    html = stamp(hang_banner(view.hang), now.since + 75)
+    html = stamp(hang_banner(view.hang), now.since + 75.5)
     assert "No rank has come on for <time" in html
     assert ">75 s</time>" in html
     assert "rank 1 stands at step 41 while loading data" in html

@@ -158,3 +158,18 @@ def test_steps_that_were_recorded_count_in_no_percentile(runs, runs_root):
     found = desk.curves(run.id, {})[1]
     assert "step_p50" not in found
     assert statistics.mean(p[2] for p in found["step_ms"]["points"]) == 900.0
+
+
+@given(st.lists(st.lists(st.floats(-9, 9) | st.none(), max_size=90), min_size=1, max_size=12))
+def test_many_at_once_are_as_one_by_one(batches):
+    at_once, one_by_one = Line(limit=24), Line(limit=24)
+    step = 0
+    for batch in batches:
+        steps = list(range(step + 1, step + 1 + len(batch)))
+        step += len(batch)
+        times = [number / 10 for number in steps]
+        at_once.extend(steps, times, batch)
+        for number, time_s, value in zip(steps, times, batch, strict=True):
+            one_by_one.extend([number], [time_s], [value])
+        assert at_once.spots() == one_by_one.spots()
+        assert at_once.since(None) == one_by_one.since(None)

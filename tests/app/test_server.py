@@ -49,7 +49,7 @@ def call(served, name, headers=None, **values):
 FORM = {
     "field_source": "products:ci", "field_folder": "", "field_preset": "ddp",
     "field_model": "resnet10t", "field_epochs": 1, "field_keep_global_batch": False,
-    "field_overrides": "", "request_id": "one",
+    "field_overrides": "", "field_gpus": [], "request_id": "one",
 }  # fmt: skip
 LIST = {
     "run-list", "leftover-list", "field-of-preset", "field-tag", "queue-paused", "pause-queue",

@@ -67,23 +67,25 @@ def poisoned(site, root, write_run, make_spec):
 
 
 def test_what_stands_in_a_run_is_text_on_every_page(open_tab, poisoned):
-    for path, shown in (
-        (f"/runs?run={poisoned}", ("#said", "#log", "#ending", "#classes", "#run-list")),
-        (f"/compare?runs={','.join(RUNS)}", ("#comparison",)),
-        (f"/doctor?run={poisoned}", ("#verdict",)),
-        (f"/?run={poisoned}", ()),
-        (f"/?preset={BAIT}", ()),
-        (f"/runs?run={BAIT}", ("#notice",)),
+    for path, place in (
+        (f"/runs?run={poisoned}", "#said"),
+        (f"/compare?runs={','.join(RUNS)}", "#contrast"),
+        (f"/doctor?run={poisoned}", "#verdict"),
+        (f"/?run={poisoned}", "#plan"),
+        (f"/?preset={BAIT}", "#plan"),
+        (f"/runs?run={BAIT}", "#notice"),
     ):
         tab = open_tab(path)
-        for selector in shown:
-            tab.locator(selector).locator("text=onerror=window.hacked").first.wait_for(
-                state="attached" if selector == "#classes" else "visible"
-            )
+        tab.locator(place).locator(":scope >> text=/\\w/").first.wait_for(state="attached")
         tab.wait_for_timeout(1500)
         assert tab.evaluate("window.hacked") is None, path
         assert tab.locator("img[src='x']").count() == 0, path
-        assert "49" not in tab.locator("#said").inner_text() if shown and "#said" in shown else True
+        if place in ("#verdict", "#notice"):
+            tab.locator("body").locator("text=onerror=window.hacked").first.wait_for()
+        if place == "#said":
+            for part in ("#said", "#log", "#ending", "#run-list"):
+                tab.locator(part).locator("text=onerror=window.hacked").first.wait_for()
+            assert "{{7*7}}" in tab.locator("#said").inner_text()
 
 
 # --- viewers ----------------------------------------------------------------------------------
@@ -106,12 +108,12 @@ def test_a_viewer_sees_runs_and_no_button(chromium, guarded, write_run, make_spe
     run = write_run(make_spec("ddp"), RUNS[1])
     shutil.copytree(run.path, guarded.root / run.id)
     seen = {}
-    for user, variable in (("ringside", "RINGSIDE_PASSWORD"), ("viewer", "RINGSIDE_VIEW_PASSWORD")):
+    for user, variable in zip(("ringside", "viewer"), PASSWORDS, strict=True):
         context = chromium.new_context()
         tab = context.new_page()
         tab.set_default_timeout(20_000)
         tab.goto(f"{guarded.url}/runs?run={run.id}")
-        assert "After a few wrong passwords" in tab.locator("body").inner_text()
+        tab.locator("text=After a few wrong passwords").wait_for()
         tab.locator("input").first.fill(user)
         tab.locator("input[type=password]").fill(PASSWORDS[variable])
         tab.get_by_role("button", name="Login").click()
@@ -120,14 +122,12 @@ def test_a_viewer_sees_runs_and_no_button(chromium, guarded, write_run, make_spe
         if user == "viewer":
             tab.locator("#viewer-note >> text=You look on").wait_for()
         else:
-            tab.locator("#save-notes").wait_for()
+            tab.wait_for_function("document.querySelector('#token :is(input, textarea)').value")
         token = tab.locator("#token textarea, #token input").first.input_value()
-        buttons = ("#save-notes", "#archive")
-        seen[user] = (bool(token), [tab.locator(name).is_visible() for name in buttons])
+        seen[user] = [bool(token)]
         tab.goto(guarded.url)
         tab.wait_for_selector("#start", state="attached")
         tab.wait_for_timeout(1000)
-        seen[user] += (tab.locator("#start").is_visible(),)
+        seen[user].append(tab.locator("#start").is_visible())
         context.close()
-    assert seen["ringside"] == (True, [True, True], True)
-    assert seen["viewer"] == (False, [False, False], False)
+    assert seen == {"ringside": [True, True], "viewer": [False, False]}

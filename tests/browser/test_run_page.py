@@ -171,10 +171,10 @@ def test_curves_grow_without_flicker_and_keep_their_choice(open_tab, live):
 def test_a_page_with_nothing_new_asks_in_512_bytes(open_tab, live):
     tab = open_tab(f"/runs?run={LIVE}")
     tab.wait_for_selector(".rs-tile")
-    tab.wait_for_timeout(2500)
+    tab.wait_for_timeout(1500)
     ticks, others = follow_polls(tab)
-    tab.wait_for_timeout(4500)
-    assert len(ticks) >= 3
+    tab.wait_for_timeout(3500)
+    assert len(ticks) >= 2
     assert others == []
     assert max(max(sizes) for sizes in ticks) <= 512
     # Ages go on without the server.

@@ -17,7 +17,7 @@ from ringside.launch.queue_order import Order, change_order
 from ringside.machine import GpuState, Process
 from ringside.measurements import Description, Gradient, StepProfile
 from ringside.measurements.store import Store, key_of_model
-from ringside.preflight import all_checks, keep, kept_of, look, preflight
+from ringside.preflight import all_checks, keep, kept_of, look, preflight, record_of
 from ringside.preflight.checks import disk, shared_memory
 from ringside.records import write_owner
 from ringside.request import RunRequest, resolve
@@ -320,8 +320,8 @@ def test_what_was_accepted_is_kept_once_and_in_english(tmp_path):
     variables = {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}
     case = look(RunRequest(preset="ddp"), CPU, tmp_path, environment=variables)
     with speaking("zh"):
-        keep(run, case, {"environment", "disk", "no-such"})
-        keep(run, case, set())
+        keep(run, record_of(case, {"environment", "disk", "no-such"}))
+        keep(run, record_of(case, set()))
     kept = kept_of(run)
     assert kept.accepted == ("environment",)
     assert [item.code for item in kept.accepted_items] == ["environment"]

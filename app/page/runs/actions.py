@@ -131,7 +131,9 @@ class ActionHandlers:
             "resume": (view.resumable, False),
             "dump": (view.hang is not None, False),
         }
-        values = {f"act_{name}": [state, _word(name, state[1])] for name, state in states.items()}
+        values: dict[str, Any] = {
+            f"act_{name}": [state, _word(name, state[1])] for name, state in states.items()
+        }
         values["act_clone"] = clone_link(view.id)
         new = changed(values, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}

@@ -87,7 +87,7 @@ const draw = plot => {
   const up = v => isLog ? Math.log(v) : v;
   const toX = v => LEFT + (x1 > x0 ? (v - x0) / (x1 - x0) : 0.5) * (width - LEFT - RIGHT);
   const toY = v => HEIGHT - BOTTOM - (up(v) - up(y0)) / (up(y1) - up(y0)) * (HEIGHT - TOP - BOTTOM);
-  const across = steps(x0, x1, Math.max(2, width / 110)), along = isLog ? decades(y0, y1) : steps(y0, y1, 4);
+  const across = steps(x0, x1, Math.max(3, width / 90)), along = isLog ? decades(y0, y1) : steps(y0, y1, 4);
   const path = (points, kind, name) => points.length === 1
     ? `<circle cx="${toX(place(points[0]))}" cy="${toY(points[0][2])}" r="3" class="${kind} rs-l-${name}"/>`
     : `<polyline class="${kind} rs-l-${name}" points="${points.map(p =>

@@ -20,10 +20,11 @@ from ringside.errors import RunDirError
 from ringside.launch import queue
 from ringside.launch.queue_order import DIRECTIONS
 from ringside.shelf.finding import SORTS, STATES, Query
-from ringside.words import say
+from ringside.words import say, spoken
 
 Changes = dict[Any, Any]
 MAX_SEARCH = 200
+MAX_DRAWN = 64
 
 # The list is drawn anew whenever it changes, so its buttons are listened for from outside.
 MOVE = """
@@ -128,6 +129,7 @@ class ListHandlers:
     ) -> None:  # fmt: skip
         self.parts, self.run, self.seen, self.token = parts, run, seen, token
         self.settings = settings
+        self._drawn: tuple[Sequence[ListRow], dict[Any, str]] = ((), {})
 
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
@@ -220,6 +222,16 @@ class ListHandlers:
             sort=sort if sort in SORTS else SORTS[0],
         )
 
+    def _list(self, rows: Sequence[ListRow], query: Query, run_id: str) -> str:
+        """Drawn once for all viewers who ask for the same, until a line changes."""
+        key = (query, run_id, spoken())
+        if self._drawn[0] is not rows or len(self._drawn[1]) > MAX_DRAWN:
+            self._drawn = (rows, {})
+        drawn = self._drawn[1]
+        if key not in drawn:
+            drawn[key] = run_list(find(rows, query), run_id)
+        return drawn[key]
+
     def changes(
         self, rows: Sequence[ListRow], query: Query, run_id: str, seen: dict[str, Any]
     ) -> Changes:
@@ -229,7 +241,7 @@ class ListHandlers:
         in_use = paused or any(row.is_waiting for row in rows)
         values = {
             "queue": [paused, in_use],
-            "list": run_list(find(rows, query), run_id),
+            "list": self._list(rows, query, run_id),
             "left": leftover_card(self.settings.leftovers.state),
             "presets": presets,
             "tags": tags,

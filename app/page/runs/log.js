@@ -5,7 +5,8 @@ const view = element.querySelector('pre'), hits = element.querySelector('.rs-hit
 const search = element.querySelector('input'), count = element.querySelector('.rs-log-count');
 const button = name => element.querySelector(`[data-do="${name}"]`);
 const LIMIT = 400000, READ_LIMIT = 2000000;
-let source = {run: '', key: ''}, follows = true, live = true, marks = [], at = -1;
+// `paused`: somebody pressed Pause, or looks at something found; scrolling alone does not end that.
+let source = {run: '', key: ''}, follows = true, paused = false, live = true, marks = [], at = -1;
 
 const chunks = () => [...view.children];
 const number = (chunk, name) => Number(chunk.dataset[name]);
@@ -38,6 +39,7 @@ const show = () => {
     view.replaceChildren(make(news));
     live = true;
     hits.hidden = true;
+    paused = false;
     setFollow(true);
   } else {
     if (!live) return;  // somebody reads further up; the end is fetched anew afterwards
@@ -54,7 +56,7 @@ const show = () => {
 };
 
 view.addEventListener('scroll', () => {
-  if (!live) return;
+  if (!live || paused) return;
   const near = view.scrollHeight - view.scrollTop - view.clientHeight < 40;
   if (near !== follows) setFollow(near);
 });
@@ -87,7 +89,7 @@ const go = index => {
   if (marking) CSS.highlights.set('rs-found-here', new Highlight(...(at < 0 ? [] : [marks[at]])));
   if (at < 0) return;
   const box = marks[at].getBoundingClientRect(), frame = view.getBoundingClientRect();
-  if (live) setFollow(false);
+  if (live) { paused = true; setFollow(false); }
   view.scrollTop += box.top - frame.top - frame.height / 2;
 };
 
@@ -138,6 +140,7 @@ const earlier = async () => {
   const chunk = await ask('before', {offset: number(first, 'start')});
   const below = view.scrollHeight - view.scrollTop;
   view.prepend(make(chunk));
+  paused = true;
   setFollow(false);
   while (length() > READ_LIMIT && view.children.length > 1) {
     view.lastElementChild.remove();
@@ -161,7 +164,7 @@ const copy = async () => {
 
 const does = {
   before: () => go(at - 1), next: () => go(at + 1), whole, earlier, copy, end: () => trigger('submit'),
-  follow: () => { setFollow(!follows); if (follows) toEnd(); },
+  follow: () => { paused = follows; setFollow(!follows); if (follows) toEnd(); },
 };
 element.addEventListener('click', event => {
   const pressed = event.target.closest('button');

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,19 +124,19 @@ class TryHandlers:
             "trial": (parts.results, trial_panel(trial) or trial_panel_empty()),
             "elsewhere": (parts.elsewhere, use_elsewhere(view.name, view.checkpoint)),
         }
-        components = {
-            "try_box": (parts.box, gr.Column(visible=view.checkpoint is not None)),
-            "samples": (parts.samples, gr.HTML(cards=cards)),
-            "take": (
-                parts.take,
-                gr.Button(visible=samples.kind != "done", interactive=samples.kind != "running"),
-            ),
+        is_open, busy = samples.kind != "done", samples.kind == "running"
+        # Made only where they are sent: a tick that has nothing new makes none.
+        components: dict[str, tuple[Component, Callable[[], Component]]] = {
+            "try_box": (parts.box, lambda: gr.Column(visible=view.checkpoint is not None)),
+            "samples": (parts.samples, lambda: gr.HTML(cards=cards)),
+            "take": (parts.take, lambda: gr.Button(visible=is_open, interactive=not busy)),
         }
         states: dict[str, Any] = {name: text for name, (_, text) in texts.items()}
         states |= {"try_box": view.checkpoint, "samples": cards, "take": samples.kind}
         new = changed(states, seen)
         seen |= {name: digest for name, (_, digest) in new.items()}
-        return dict((texts | components)[name] for name in new)
+        made = {part: make() for name, (part, make) in components.items() if name in new}
+        return {**{part: text for name, (part, text) in texts.items() if name in new}, **made}
 
     @acts("try pictures")
     def try_uploads(self, data: Mapping[Component, Any]) -> Changes:

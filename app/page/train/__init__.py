@@ -165,10 +165,10 @@ def _connect_check(handlers: DataHandlers, everything: set[Any]) -> None:
     """The check works in the background; a timer asks for it while it does."""
     form, step = handlers.form, handlers.step
     shown = step.shown(form)
-    inputs = everything | {step.check_key, step.token}
-    for button, handler, name in (
-        (step.check_start, handlers.start, "check_data"),
-        (step.check_stop, handlers.stop, "stop_check"),
+    which = {step.check_key, step.token}
+    for button, handler, inputs, name in (
+        (step.check_start, handlers.start, everything | which, "check_data"),
+        (step.check_stop, handlers.stop, which, "stop_check"),
     ):
         button.click(
             handler, inputs, shown,

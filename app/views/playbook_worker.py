@@ -1,0 +1,44 @@
+"""Makes one playbook: `python -m app.views.playbook_worker`.
+
+Reads one `Order` as a line of JSON, writes one line, where the playbook is or why there is none,
+and ends. Traces are large and charts need a renderer, so the page's server holds neither.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from app.views.child import end_with_the_page
+from app.views.playbook_export import Made, Order, export_playbook
+from ringside.errors import RingsideError
+from ringside.words import speak
+
+NICE = 10
+
+
+def main() -> int:
+    """0 when there is a playbook or a sentence, 130 when it was stopped."""
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    speak(order.language)
+    os.nice(NICE)
+    end_with_the_page()
+    try:
+        path = export_playbook(
+            Path(order.root), order.run_ids, title=order.title, chosen=order.chosen
+        )
+        made = Made(path=str(path))
+    except RingsideError as error:
+        made = Made(refusal=str(error))
+    except KeyboardInterrupt:
+        return 130
+    sys.stdout.buffer.write(msgspec.json.encode(made) + b"\n")
+    sys.stdout.buffer.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
