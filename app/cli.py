@@ -16,6 +16,7 @@ import typer
 from app import doctoring, preflighting, queueing, shelving, watching
 from app.entry import drop_output
 from app.library import presets_app
+from app.playbooks import playbook_app
 from ringside.errors import RingsideError
 
 # The class of every complaint about arguments; newer Typers carry a click of their own.
@@ -32,6 +33,7 @@ app = typer.Typer(
 data_app = typer.Typer(help="Image data.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(presets_app, name="presets")
 app.add_typer(data_app, name="data")
+app.add_typer(playbook_app, name="playbook")
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Separator = Annotated[

@@ -53,7 +53,9 @@ def import_(
 def list_(
     search: Annotated[str, typer.Option(help="Words that are all in it somewhere.")] = "",
     model: Annotated[str | None, typer.Option(help="Part of a model's name.")] = None,
-    hardware: Annotated[str | None, typer.Option(help="Part of a GPU's or transport's name.")] = None,
+    hardware: Annotated[
+        str | None, typer.Option(help="Part of a GPU's or transport's name.")
+    ] = None,
     cause: Annotated[str | None, typer.Option(help="What the doctor found, such as link.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -106,9 +108,7 @@ def replay(
     """The run of a playbook on this machine: what is adapted, and the command."""
     from app.commands import playbook
 
-    playbook.replay(
-        name, data=data, devices=devices, choose=choose, start=start, as_json=as_json
-    )
+    playbook.replay(name, data=data, devices=devices, choose=choose, start=start, as_json=as_json)
 
 
 @playbook_app.command()

@@ -9,6 +9,7 @@ import msgspec
 
 from ringside.errors import RunDirError
 from ringside.hardware import Hardware
+from ringside.imported import refuse_imported
 from ringside.launch.reconcile import orphan_sentence, reconcile
 from ringside.request import continue_run
 from ringside.run import fold_run
@@ -21,6 +22,7 @@ def spec_to_resume(run: RunDir, hardware: Hardware, **changes: Any) -> RunSpec:
 
     RingsideError where it cannot, in a sentence.
     """
+    refuse_imported(run)
     if not fold_run(run).final:
         raise RunDirError(f"{run.name} is not over yet; stop it first.")
     if sentence := orphan_sentence(run):

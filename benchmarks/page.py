@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 
 from ringside import events as ev
 from ringside.records import write_exit, write_owner
@@ -40,7 +41,7 @@ LONG_STEPS = 100_000
 NUM_RUNS = 50
 NUM_VIEWERS = 20
 REPEATS = 100
-BLOCK_S, NUM_BLOCKS = 15.0, 6
+BLOCK_S, NUM_BLOCKS = 15.0, 10
 SKIP_S = 2.0
 """At the beginning of a block: viewers come and go."""
 
@@ -54,8 +55,8 @@ def main() -> None:
         root = Path(folder) / "runs"
         root.mkdir()
         long, live = _make_runs(root)
-        with _served(root) as url:
-            page = Page(url)
+        with _served(root) as (url, pid):
+            page = Page(url, pid)
             for name, run in (("of 12 windows", live), (f"of {LONG_STEPS:,} windows", long)):
                 _measure_run(page, run, name)
         if not given.without_training:
@@ -65,7 +66,8 @@ def main() -> None:
 class Page:
     """A browser without a screen: it sends what Gradio's own code sends."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, pid: int) -> None:
+        self.server = psutil.Process(pid)
         self.client = httpx.Client(base_url=url, timeout=60)
         config = self.client.get("/config").json()
         self.events = {event["api_name"]: event for event in config["dependencies"]}
@@ -85,6 +87,11 @@ class Page:
         outputs = (self.ids[part] for part in event["outputs"])
         return dict(zip(outputs, answer.json()["data"], strict=True)), answer
 
+    def server_s(self) -> float:
+        """Processor time of the server so far."""
+        times = self.server.cpu_times()
+        return float(times.user + times.system)
+
     def values(self, run: RunDir, seen: str) -> dict[str, Any]:
         """What the fields of a page hold that shows `run`."""
         return {
@@ -96,15 +103,15 @@ class Page:
 
 def _measure_run(page: Page, run: RunDir, name: str) -> None:
     values = page.values(run, "")
-    began = time.perf_counter()
+    began, before_s = time.perf_counter(), page.server_s()
     everything, answer = page.ask("poll_run", **values)
     first_s = time.perf_counter() - began
     lines = everything["curves"]["lines"]
     most = max(len(line["points"]) for line in lines.values())
     print(f"run {name}, {NUM_RUNS} runs in the list")
-    print(
-        f"  everything, first viewer: {first_s * 1000:.0f} ms, {_sent(answer) / 1000:.0f} kB sent"
-    )
+    work_ms = (page.server_s() - before_s) * 1000
+    print(f"  all, first viewer: {first_s * 1000:.0f} ms, of which {work_ms:.0f} ms were computing")
+    print(f"  all, sent: {_sent(answer) / 1000:.0f} kB")
     print(f"  points of a curve: at most {most}")
     values["seen"] = everything["seen"]
     idle = [page.ask("tick_run", **values)[1] for _ in range(REPEATS)]
@@ -130,34 +137,38 @@ def _measure_viewers(root: Path) -> None:
     subprocess.run([sys.executable, "-m", "app", *argv], env=environment, check=True)
     run = next(RunDir(path) for path in root.iterdir() if (path / "spec.json").exists())
     try:
-        with _served(root) as url:
+        with _served(root) as (url, pid):
             _wait(lambda: len(_windows(run)) > 20, 120)
             blocks: dict[bool, list[float]] = {False: [], True: []}
             for number in range(NUM_BLOCKS):
                 watched = number % 2 == 1
-                begin = time.time() + SKIP_S
-                with _viewers(url, run, NUM_VIEWERS if watched else 0) as polls:
+                begin, before_s = time.time() + SKIP_S, psutil.Process(pid).cpu_times().user
+                with _viewers(url, pid, run, NUM_VIEWERS if watched else 0) as polls:
                     time.sleep(BLOCK_S)
+                used_s = psutil.Process(pid).cpu_times().user - before_s
                 found = [w.step_ms for w in _windows(run) if begin < w.t <= time.time()]
                 blocks[watched].append(statistics.median(found))
                 word = f"{len(polls)} polls" if watched else "nobody"
-                print(f"  block {number + 1}, {word}: {_spread(found)} a step")
+                load = f"server {100 * used_s / BLOCK_S:.0f} % of a core"
+                print(f"  block {number + 1}, {word}: {_spread(found)} a step, {load}")
     finally:
         subprocess.run(
             [sys.executable, "-m", "app", "stop", run.name], env=environment, check=False
         )
     alone, seen = (statistics.median(blocks[key]) for key in (False, True))
     print(f"{NUM_VIEWERS} viewers of one run: {seen / alone:.3f} of the step time without")
-    print(f"  without {_spread(blocks[False])}, with {_spread(blocks[True])}")
+    print(f"  medians of blocks without {_spread(blocks[False])}, with {_spread(blocks[True])}")
+    ratios = [b / a for a, b in zip(blocks[False], blocks[True], strict=True)]
+    print(f"  pairs of neighbours: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
 
 
 @contextmanager
-def _viewers(url: str, run: RunDir, number: int) -> Iterator[list[float]]:
+def _viewers(url: str, pid: int, run: RunDir, number: int) -> Iterator[list[float]]:
     """So many viewers, each of which ticks once a second and fetches what is new."""
     stop, polls = threading.Event(), []
 
     def view(place: int) -> None:
-        page = Page(url)
+        page = Page(url, pid)
         values = page.values(run, "")
         stop.wait(place / number)
         while not stop.is_set():
@@ -179,13 +190,13 @@ def _viewers(url: str, run: RunDir, number: int) -> Iterator[list[float]]:
 
 
 @contextmanager
-def _served(root: Path) -> Iterator[str]:
+def _served(root: Path) -> Iterator[tuple[str, int]]:
     url = f"http://127.0.0.1:{PORT}"
     argv = [sys.executable, "-c", SERVE, str(root), str(PORT)]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             _wait(lambda: _answers(url), 90)
-            yield url
+            yield url, server.pid
         finally:
             server.terminate()
 

@@ -182,7 +182,7 @@ def num_steps(spec: RunSpec) -> int:
 
 
 class Lines:
-    """`cells.jsonl`: a line for each finished cell, appended with one write; the last one counts."""
+    """`cells.jsonl`: a line a finished cell, appended with one write; the last one counts."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -39,6 +39,9 @@ def expected(
     """The causes that may hold this set-up back."""
     if spec.strategy == "data_parallel":
         return Expected(("data_parallel",), "one process copies the model to all devices each step")
+    if spec.device == "cpu" and spec.num_processes == 1:
+        # As docs/checks says of UNEXPLAINED-002.
+        return Expected(("unexplained",), "its trace holds neither GPU work nor collectives")
     work = work_at(description, spec.micro_batch) if description else None
     if work is None or step_ms is None:
         return Expected((), "one device was not described at this batch")

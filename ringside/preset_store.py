@@ -99,6 +99,32 @@ def rename(preset: Preset, name: str) -> Preset:
     return _kept(target, preset)
 
 
+def delete(preset: Preset) -> Path:
+    """Take a preset out of its library; returns the folder in which all its versions stay."""
+    path = _own_file(preset)
+    _remember(path, yaml_text.read_bytes(path))
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise PresetError(f"{path} cannot be deleted: {error.strerror}.") from None
+    return _history(path)
+
+
+def lay_aside(preset: Preset, text: bytes) -> None:
+    """Keep `text` among the versions without making it the present one."""
+    path = _own_file(preset)
+    parse_preset(text, name=path.stem, origin="file")
+    _remember(path, text)
+
+
+def bring_back(preset: Preset, checksum: str) -> Preset:
+    """Make an older version, by its SHA-256, the present one; the present one stays a version."""
+    for version in versions(preset):
+        if version.checksum == checksum:
+            return replace(preset, yaml_text.read_bytes(Path(version.path)))
+    raise PresetError(f"{preset.name} has no version {checksum[:12]!r}.")
+
+
 def versions(preset: Preset) -> tuple[Version, ...]:
     """All that were saved, the newest first. One edited by hand counts once it is replaced."""
     path = Path(preset.path)

@@ -94,6 +94,7 @@ class RunDir:
     hang = property(lambda self: self.path / "hang.json")
     gpus = property(lambda self: self.path / "gpus.jsonl")
     notes = property(lambda self: self.path / "notes.json")
+    imported = property(lambda self: self.path / "imported.json")
     checkpoints = property(lambda self: self.path / "checkpoints")
     reserve = property(lambda self: self.path / ".reserve")
 

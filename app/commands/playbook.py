@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from ringside.playbook import replay as replaying
 from ringside.playbook.content import Playbook
 from ringside.playbook.store import Entry
 from ringside.playbook.tables import Table
-from ringside.request import RunRequest
 from ringside.run import fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.words import say
@@ -152,11 +150,12 @@ def replay(
         print(f"    {printable(found.command)}")
         return
     if found.needs_data:
-        raise PlaybookError(found.notes[-1] if found.is_kept else found.notes[-2])
+        data = store.require(entry).data.name
+        raise PlaybookError(say("playbook.replay_data", data=data))
     from app.commands import running
 
-    request = replaying.request_of(found, replaying.keep_preset(entry))
-    running.start(request, follow=False)
+    preset = replaying.keep_preset(entry)
+    running.start(msgspec.structs.replace(found.request, preset=preset), follow=False)
 
 
 def remove(name: str, *, yes: bool) -> int:

@@ -121,17 +121,22 @@ def show(run_id: str, *, as_json: bool, classes: bool = False) -> None:
         print_classes(record, in_full=classes)
 
 
-def record_json(record: RunRecord) -> dict[str, Any]:
-    """The frozen shape of `show --json`; units stand in the names, missing is null."""
+def record_json(record: RunRecord, root: Path | None = None) -> dict[str, Any]:
+    """The frozen shape of `show --json`; units stand in the names, missing is null.
+
+    `root` holds the runs that it is measured against, by default those of this machine.
+    """
     from app.views.queue import place_of
     from app.views.setup import accepted_warnings
     from app.views.watching import watch_json
     from ringside.class_scores import read_class_scores
     from ringside.estimate import outcome_of
+    from ringside.imported import read_imported
     from ringside.rank_windows import rank_parts
     from ringside.speedup import speedup_of
 
-    measured, place = speedup_of(runs_root(), record), place_of(record)
+    measured, place = speedup_of(root or runs_root(), record), place_of(record)
+    imported = read_imported(RunDir(Path(record.path)))
     return {
         "id": record.id,
         "path": record.path,
@@ -140,6 +145,7 @@ def record_json(record: RunRecord) -> dict[str, Any]:
         "queue": None if place is None else place_json(place),
         "retry_of": record.spec.retry_of if record.spec else None,
         "retried_as": record.exit.retried_as if record.exit else None,
+        "imported_from": imported.playbook if imported else None,
         "requested": _requested(record),
         "observed": record.observed,
         "data": _data(record),

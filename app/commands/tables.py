@@ -19,6 +19,7 @@ from app.views.ranks import rank_lines
 from app.views.traces import trace_lines
 from app.views.watching import remedy_lines, watch_lines
 from ringside.class_scores import EpochClasses, read_class_scores
+from ringside.imported import read_imported
 from ringside.launch.reconcile import orphan_sentence
 from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
@@ -52,6 +53,8 @@ def print_record(root: Path, record: RunRecord) -> None:
     """One run: state, plan, epochs, speed-up, failure."""
     console, state = plain_console(), say(f"state.{record.state}")
     console.print(f"{record.name}  {state}  {record.path}", style="bold", soft_wrap=True)
+    if (imported := read_imported(RunDir(Path(record.path)))) is not None:
+        console.print(say("playbook.imported_run", name=imported.playbook), soft_wrap=True)
     if record.spec is not None:
         console.print(plan_sentence(record.spec), soft_wrap=True)
     for line in launch_lines(record):

@@ -16,6 +16,7 @@ from ringside.playbook.tables import Table
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _HERE = Path(__file__).parent
 _COLOURS = _HERE.parent / "page" / "style.css"
+_CODE = re.compile(r"`([^`]+)`")
 _BLOCK = re.compile(r"^((?::root|\.dark)(?:, \.dark)?) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
@@ -40,10 +41,8 @@ def _style() -> str:
         dark += content if name == ".dark" else ""
         mixed += content if "," in name else ""
     own = (_HERE / "playbook.css").read_text(encoding="utf-8")
-    return (
-        f":root {{\n{light}{mixed}}}\n@media (prefers-color-scheme: dark) {{ :root {{\n{dark}{mixed}"
-        f"}} }}\n{own}"
-    )
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{\n{dark}{mixed}}} }}"
+    return f":root {{\n{light}{mixed}}}\n{dark}\n{own}"
 
 
 def _body(
@@ -76,8 +75,9 @@ def _tiles(run: KeptRun) -> str:
         "verdict": run.diagnosis.verdict.cause.replace("_", " "),
     }
     shown = "".join(
-        f'<div class="tile"><b>{escape(value or tables.DASH)}</b><span>{escape(name)}</span></div>'
+        f'<div class="tile"><b>{escape(value)}</b><span>{escape(name)}</span></div>'
         for name, value in values.items()
+        if value is not None
     )
     return f'<div class="tiles">{shown}</div>'
 
@@ -90,10 +90,10 @@ def _verdict(run: KeptRun) -> str:
     return _card(
         f"<h3>{escape(run.name)} · {escape(run.result.preset)}</h3>"
         f'<p><span class="tag {found.severity}">{found.severity}</span>'
-        f"{escape(found.sentence)}</p>"
+        f"{_prose(found.sentence)}</p>"
         f'<p class="soft">{escape(tables.weight(found))}</p>{evidence}'
-        f"<p>Next: {escape(found.next_step)}</p>"
-        f'<p class="soft">Wrong if: {escape(found.refutation)}</p>{more}'
+        f"<p>Next: {_prose(found.next_step)}</p>"
+        f'<p class="soft">Wrong if: {_prose(found.refutation)}</p>{more}'
     )
 
 
@@ -104,7 +104,7 @@ def _results(playbook: Playbook) -> str:
         for run, row in zip(playbook.runs, found.rows, strict=True)
     )
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in found.columns)
-    notes = "".join(f'<p class="soft">{escape(n)}</p>' for n in tables.result_notes(playbook))
+    notes = "".join(f'<p class="soft">{_prose(n)}</p>' for n in tables.result_notes(playbook))
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Results"><table class="wide">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{notes}"
@@ -122,7 +122,7 @@ def _pictures(playbook: Playbook, drawn: Sequence[Drawn]) -> Iterator[str]:
 def _figure(one: Drawn) -> str:
     # `picture` escapes what it draws; the drawings were made here, not taken from a file.
     return (
-        f"<figure><figcaption>{escape(one.chart.title)}<span>{escape(one.chart.headline)}</span>"
+        f"<figure><figcaption>{escape(one.chart.title)}<span>{_prose(one.chart.headline)}</span>"
         f'</figcaption><div class="large">{one.picture.wide}</div>'
         f'<div class="small">{one.picture.narrow}</div></figure>'
     )
@@ -130,7 +130,7 @@ def _figure(one: Drawn) -> str:
 
 def _kept(playbook: Playbook) -> Iterator[str]:
     run, about = playbook.run, playbook.preset_file.about
-    yield f"<p>{escape(about.title)}. {escape(about.why)}</p><pre>{escape(run.command)}</pre>"
+    yield f"<p>{escape(about.title)}. {_prose(about.why)}</p><pre>{escape(run.command)}</pre>"
     if run.launch:
         yield '<p class="soft">It was executed as, without paths:</p>'
         yield f"<pre>{escape(run.launch)}</pre>"
@@ -142,7 +142,7 @@ def _points(run: KeptRun) -> str:
         _card(
             f"<h3>{point.number}. {escape(point.title)}</h3>"
             f'<p class="soft">{escape(tables.STATES[point.state])}</p>'
-            f"<p>It is said: {escape(point.claim)}</p><p>In truth: {escape(point.truth)}</p>"
+            f"<p>It is said: {_prose(point.claim)}</p><p>In truth: {_prose(point.truth)}</p>"
             + _list(f"{one.label}: {tables.measured(one)}" for one in point.figures)
         )
         for point in run.points
@@ -173,6 +173,11 @@ def _cells(row: Sequence[str]) -> str:
     return "".join(f"<td>{escape(cell)}</td>" for cell in row)
 
 
+def _prose(text: str) -> str:
+    """A sentence; what stands between backquotes is code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
 def _list(lines: Iterable[str]) -> str:
-    found = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    found = "".join(f"<li>{_prose(line)}</li>" for line in lines)
     return f"<ul>{found}</ul>" if found else ""

@@ -38,7 +38,7 @@ from ringside.playbook.redaction import Redactor, here, names_in
 from ringside.presets import NAME_PATTERN, About, Library, PresetFile
 from ringside.run import RunRecord, fold_run, require_spec
 from ringside.rundir import RunDir, iter_files
-from ringside.spec import RunSpec
+from ringside.spec import RunSpec, TrainingSettings
 from ringside.words import say
 
 MAX_RUNS = 12
@@ -238,7 +238,7 @@ def exact_command(spec: RunSpec) -> str:
 def preset_text(file: PresetFile) -> bytes:
     """The preset's YAML: every setting that is not at its default."""
     tree = msgspec.to_builtins(file)
-    usual = msgspec.to_builtins(presets.TrainingSettings())
+    usual = msgspec.to_builtins(TrainingSettings())
     training = {name: value for name, value in tree["training"].items() if value != usual[name]}
     accelerate = {name: value for name, value in tree["accelerate"].items() if value is not None}
     content = {"format": file.format, "about": tree["about"], "accelerate": accelerate}

@@ -97,10 +97,11 @@ def _table(table: Table) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     """Text that Markdown takes as it is; what stands between backquotes stays code."""
-    kept = " ".join(text.split())
-    for sign in "\\*_[]<>|#":
-        kept = kept.replace(sign, f"\\{sign}")
-    return kept
+    parts = " ".join(text.split()).split("`")
+    for at in range(0, len(parts), 2):
+        for sign in "\\*_[]<>|#":
+            parts[at] = parts[at].replace(sign, f"\\{sign}")
+    return "`".join(parts)
 
 
 def _cell(text: str) -> str:

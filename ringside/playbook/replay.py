@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 import msgspec
 
@@ -14,11 +15,12 @@ from ringside.playbook.content import KeptRun, Playbook
 from ringside.playbook.gathering import preset_text
 from ringside.playbook.store import Entry, equal_preset, require
 from ringside.presets import Library, Preset
+from ringside.request import RunRequest
 from ringside.words import say
 
 
 class Replay(msgspec.Struct, frozen=True, kw_only=True):
-    """`flags` are the arguments of `ringside run PRESET`, `command` the same in one line.
+    """`request` is what `ringside run` gets, `command` the same in one line for a shell.
 
     `ways`: how it fits another number of devices, the taken one first; empty where it fits as it
     is. `is_kept`: the preset is in the library. `needs_data`: the images are known by name only,
@@ -27,7 +29,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
 
     preset: str
     is_kept: bool
-    flags: tuple[str, ...]
+    request: RunRequest
     command: str
     ways: tuple[Adaptation, ...] = ()
     needs_data: bool = False
@@ -57,20 +59,35 @@ def replay(
     )  # fmt: skip
     ways = _in_order(ways, choose, playbook)
     nameless = data is None and _is_nameless(playbook)
-    flags = [
-        "--data", data or ("DATA" if nameless else playbook.data.name), "--model", run.model,
-        "--epochs", str(run.epochs), "--image-size", str(playbook.data.image_size),
-        "--seed", str(run.seed), *(ways[0].flags if ways else _as_it_was(run, made_for)),
-    ]  # fmt: skip
+    request = RunRequest(
+        preset=preset, data=data or ("DATA" if nameless else playbook.data.name), model=run.model,
+        epochs=run.epochs, image_size=playbook.data.image_size, seed=run.seed,
+        **(_adapted(ways[0], playbook) if ways else _as_it_was(run, made_for)),
+    )  # fmt: skip
     return Replay(
         preset=preset,
         is_kept=kept is not None,
-        flags=tuple(flags),
-        command=shlex.join(["ringside", "run", preset, *flags]),
+        request=request,
+        command=command_of(request),
         ways=ways,
         needs_data=nameless,
         notes=tuple(_notes(playbook, hardware, ways, kept=kept, nameless=nameless)),
     )
+
+
+def command_of(request: RunRequest) -> str:
+    """The request as `ringside run ...`, quoted for a shell."""
+    words = ["ringside", "run", request.preset, "--data", request.data]
+    named = {
+        "--model": request.model, "--epochs": request.epochs, "--batch": request.batch,
+        "--processes": request.processes, "--image-size": request.image_size,
+        "--seed": request.seed,
+    }  # fmt: skip
+    for flag, value in named.items():
+        words += [] if value is None else [flag, str(value)]
+    for key, text in request.overrides.items():
+        words += ["--set", f"{key}={text}"]
+    return shlex.join([*words, "--keep-global-batch"] if request.keep_global_batch else words)
 
 
 def keep_preset(entry: Entry) -> str:
@@ -104,14 +121,21 @@ def _in_order(
     return tuple(sorted(ways, key=lambda way: way.kind != choose))
 
 
-def _as_it_was(run: KeptRun, devices: int) -> list[str]:
-    steps = run.accumulation_steps
+def _adapted(way: Adaptation, playbook: Playbook) -> dict[str, Any]:
+    """The fields of a request that the way decides."""
+    found: dict[str, Any] = {"processes": way.processes, "batch": way.batch}
+    if way.accumulation_steps != playbook.preset_file.training.accumulation_steps:
+        found["overrides"] = {"accumulation_steps": str(way.accumulation_steps)}
+    return found
+
+
+def _as_it_was(run: KeptRun, devices: int) -> dict[str, Any]:
+    """The same number of devices and the same global batch."""
     keeps = "--keep-global-batch" in shlex.split(run.command)
-    batch = run.result.global_batch // (1 if keeps else steps)
-    found = ["--batch", str(batch)]
-    if devices > 1:
-        found += ["--processes", str(devices)]
-    return [*found, "--keep-global-batch"] if keeps else found
+    batch = run.result.global_batch // (1 if keeps else run.accumulation_steps)
+    return {
+        "batch": batch, "processes": devices if devices > 1 else None, "keep_global_batch": keeps,
+    }  # fmt: skip
 
 
 def _is_nameless(playbook: Playbook) -> bool:

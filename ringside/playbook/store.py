@@ -22,6 +22,7 @@ import msgspec
 
 from ringside import libraries, preset_store
 from ringside.errors import PlaybookError, PresetError, RunDirError, nearest
+from ringside.imported import Imported
 from ringside.playbook import archive
 from ringside.playbook.content import CONTENT, NAME_PATTERN, Playbook, encode_playbook
 from ringside.playbook.gathering import slug
@@ -302,8 +303,8 @@ def _unpack(target: Path, playbook: Playbook, files: dict[str, bytes]) -> None:
             path.write_bytes(data)
         for run in playbook.runs:
             if (folder := target / "runs" / run.id).is_dir():
-                mark = msgspec.json.encode({"format": FORMAT, "playbook": playbook.title})
-                (folder / RECEIPT).write_bytes(mark + b"\n")
+                mark = msgspec.json.encode(Imported(playbook=playbook.title))
+                RunDir(folder).imported.write_bytes(mark + b"\n")
     except OSError as error:
         raise PlaybookError(
             say("playbook.unwritable", path=target.parent, why=error.strerror)

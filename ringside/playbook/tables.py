@@ -66,10 +66,17 @@ def measured(figure: Figure) -> str:
 
 
 def results(playbook: Playbook) -> Table:
-    """A row for each run; score differences are against the first, with 95 % intervals."""
+    """A row for each run, without columns that are empty.
+
+    Score differences are against the first run, with 95 % intervals.
+    """
     columns = ("run", "preset", "devices", "precision", "batch", "epoch", "images/s", "speed-up",
                "AUC", "F1 macro", "mAP", "predicted step", "measured step")  # fmt: skip
-    return Table(columns, tuple(map(_result, playbook.runs)))
+    rows = [_result(run) for run in playbook.runs]
+    told = [at for at in range(len(columns)) if any(row[at] != DASH for row in rows)]
+    return Table(
+        tuple(columns[at] for at in told), tuple(tuple(row[at] for at in told) for row in rows)
+    )
 
 
 def result_notes(playbook: Playbook) -> list[str]:

@@ -64,6 +64,13 @@ FLAGS = {
     "presets diff": "--all --json",
     "presets adapt": "--choose --devices --json --made-for --micro-batch --save-as",
     "presets fetch": "",
+    "playbook export": "--keep --out --title",
+    "playbook import": "--json",
+    "playbook list": "--cause --hardware --json --model --search",
+    "playbook show": "--json --run",
+    "playbook diff": "--json",
+    "playbook replay": "--choose --data --devices --json --start",
+    "playbook remove": "--yes",
     "data make": "--num-images --profile --seed --workers",
     "data check": "--json --separator --workers",
     "data prepare": "--format --json --out --quality --separator --short-side --skip-bad --workers "
@@ -75,8 +82,8 @@ LIST_KEYS = {
     "retried_as",
 }  # fmt: skip
 SHOW_KEYS = {
-    "id", "path", "state", "preset", "requested", "observed", "data", "epochs", "speedup",
-    "speedup_details", "baseline", "estimate", "accepted_warnings", "best_checkpoint",
+    "imported_from", "id", "path", "state", "preset", "requested", "observed", "data", "epochs",
+    "speedup", "speedup_details", "baseline", "estimate", "accepted_warnings", "best_checkpoint",
     "class_scores", "failure",
     "warnings", "total_time_s", "exit", "queue", "retry_of", "retried_as", "hang", "asked",
     "samples", "failure_kind", "what_to_try", "ranks",
@@ -125,7 +132,7 @@ def test_the_help_names_every_kind_of_data(ringside):
     ] == []
 
 
-@pytest.mark.parametrize("group", ["", "presets", "data", "queue"])
+@pytest.mark.parametrize("group", ["", "presets", "data", "queue", "playbook"])
 def test_the_commands_are_those_that_people_know(ringside, group):
     _, out, _ = ringside(*group.split(), "--help")
     found = set(re.findall(r"^  ([a-z]+)  ", out.partition("Commands:")[2], re.MULTILINE))

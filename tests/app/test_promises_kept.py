@@ -131,10 +131,9 @@ def test_fifty_runs_are_one_list_and_a_small_poll(tmp_path, runs_at):
     root = tmp_path / "runs"
     root.mkdir()
     made = runs_at(root)
-    for number in range(50):
-        made.add(
-            f"run-{chr(97 + number // 26)}{chr(97 + number % 26)}", epochs=3, ended="completed"
-        )
+    names = [f"run-{a}{b}" for a in "ab" for b in "abcdefghijklmnopqrstuvwxy"]
+    for name in names:
+        made.add(name, epochs=3, ended="completed")
     newest = list_run_dirs(root)[0]
     server = open_server(runs_root=root)
     try:

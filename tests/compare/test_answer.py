@@ -17,7 +17,7 @@ from ringside.run import RunRecord
 from ringside.scores import Resampling, paired_differences
 from ringside.scores.crossed import crossed_scores
 
-REPETITIONS = 150
+REPETITIONS = 100
 FIVE_PERCENT = 0.05 + 3 * math.sqrt(0.05 * 0.95 / REPETITIONS)
 
 
@@ -48,9 +48,9 @@ def models(rng, targets, k, *, seed_sd=0.0, loss=0.0, lost_class=None):
     return sides
 
 
-def judge(side, rng, k, *, n=300, classes=4, share=0.3, paired=True, **plan):
+def judge(side, rng, k, *, n=200, classes=4, share=0.3, paired=True, **plan):
     targets = (rng.random((n, classes)) < share).astype(np.uint8)
-    crossed = crossed_scores(models(rng, targets, k, **plan), targets, resampling=Resampling(200))
+    crossed = crossed_scores(models(rng, targets, k, **plan), targets, resampling=Resampling(150))
     seeds = range(k), range(k) if paired else range(k, 2 * k)
     supports = targets.sum(axis=0).tolist()
     return answer_from(crossed, side(seeds[0]), side(seeds[1]), supports=supports)

@@ -127,7 +127,7 @@ def test_seeds_needed_have_the_power_of_the_t_test():
 
 
 def test_the_plan_holds_in_simulation():
-    """Trained with as many seeds as the plan says, four of five repetitions leave the gap behind."""
+    """Trained with as many seeds as the plan says, four of five repetitions suffice."""
     gap = 0.05
     measured = noise(between=SEED**2 + OWN**2, own=OWN**2, common=SHARED**2, k=2)
     k = 2 + needed(measured, 500, gap).seeds

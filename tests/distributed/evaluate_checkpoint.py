@@ -1,8 +1,8 @@
 """Launched by a test: evaluates a checkpoint on however many ranks the launcher starts.
 
-    accelerate launch ... evaluate_checkpoint.py SPEC CHECKPOINT OUT
+    accelerate launch ... evaluate_checkpoint.py SPECS CHECKPOINT OUT
 
-Each rank first shifts its BatchNorm statistics by its own number, less the mean of all: what the
+SPECS is a JSON list of specs, evaluated one after the other; OUT gets a list of results. Each rank first shifts its BatchNorm statistics by its own number, less the mean of all: what the
 evaluation averages must then be the checkpoint's own statistics again.
 """
 
@@ -13,8 +13,10 @@ from pathlib import Path
 
 import msgspec
 import torch
+from accelerate.state import AcceleratorState
 
 from ringside.data import open_data
+from ringside.events import Evaluated
 from ringside.spec import RunSpec
 from training.batchnorm import running_statistics
 from training.checkpoint import load_weights
@@ -26,23 +28,27 @@ from training.losses import make_loss
 from training.model import make_model, make_optimizer
 
 
-def main(spec_path: str, checkpoint: str, out: str) -> None:
-    spec = msgspec.json.decode(Path(spec_path).read_bytes(), type=RunSpec)
+def main(specs_path: str, checkpoint: str, out: str) -> None:
+    specs = msgspec.json.decode(Path(specs_path).read_bytes(), type=list[RunSpec])
+    found = [evaluated(spec, Path(checkpoint)) for spec in specs]
+    if torch.distributed.get_rank() == 0:
+        Path(out).write_bytes(msgspec.json.encode(found))
+    torch.distributed.destroy_process_group()
+
+
+def evaluated(spec: RunSpec, checkpoint: Path) -> Evaluated | None:
+    AcceleratorState._reset_state()  # Each spec has a strategy of its own.
     engine = Engine(spec)
     data = open_data(spec.data)
     model = make_model(spec, len(data.classes))
-    load_weights(model, Path(checkpoint))
+    load_weights(model, checkpoint)
     engine.loss = make_loss(data.task)
     engine.prepare(model, make_optimizer(spec, model))
     with torch.no_grad():
         for buffer in running_statistics(engine.plain):
             buffer += engine.rank - (engine.world - 1) / 2
     control = Control(engine.rank, engine.world)
-    result = Evaluator(engine, data, control, Feed(engine, data, control)).evaluate(1)
-    if engine.rank == 0:
-        Path(out).write_bytes(msgspec.json.encode(result))
-    if engine.world > 1:
-        torch.distributed.destroy_process_group()
+    return Evaluator(engine, data, control, Feed(engine, data, control)).evaluate(1)
 
 
 main(*sys.argv[1:])

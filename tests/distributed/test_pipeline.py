@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from ringside import yaml_text
 from ringside.hardware import read_hardware
-from ringside.launch.local import create_run, start, start_run
+from ringside.launch.local import start_run
 from ringside.launch.stop import stop_run
 from ringside.presets import accelerate_config
 from ringside.request import continue_run
@@ -48,14 +48,10 @@ def baseline(finished_run, session_root) -> RunRecord:
     return wait_for_end(start_run(spec, read_hardware(), session_root))
 
 
-@pytest.fixture(scope="module")
-def interrupted(make_request, session_root) -> RunDir:
+@pytest.fixture
+def interrupted(interrupted_run) -> RunDir:
     """The same run, told to stop after its first epoch."""
-    run = create_run(make_request(PRESET), read_hardware(), session_root)
-    run.request("stop-after-epoch")
-    start(run)
-    assert wait_for_end(run).state == "stopped"
-    return run
+    return interrupted_run(PRESET)
 
 
 @pytest.fixture(scope="module")

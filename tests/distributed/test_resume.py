@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from ringside.hardware import read_hardware
-from ringside.launch.local import start_run
+from ringside.launch.local import create_run, start, start_run
 from ringside.request import continue_run
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
@@ -25,28 +26,10 @@ def weights_of(run: RunDir) -> dict[str, torch.Tensor]:
     return load_file(run.checkpoints / "last/model.safetensors")
 
 
-@pytest.fixture
-def interrupt(root, make_request):
-    """A run of `epochs` that is told to stop after its first; as if it had been killed there."""
-
-    def run(preset: str, epochs: int, **fields: object) -> RunDir:
-        spec = make_request(preset, epochs=epochs, **fields)
-        from ringside.launch.local import create_run, start
-
-        interrupted = create_run(spec, read_hardware(), root)
-        interrupted.request("stop-after-epoch")
-        start(interrupted)
-        assert wait_for_end(interrupted).state == "stopped"
-        return interrupted
-
-    return run
-
-
 @pytest.mark.parametrize("preset", ["ddp", "fsdp"])
-def test_resumed_equals_uninterrupted(preset, interrupt, finished_run, root):
+def test_resumed_equals_uninterrupted(preset, interrupted_run, finished_run, root):
     whole = finished_run(preset)
-    first = interrupt(preset, epochs=2)
-    spec = continue_run(first, read_hardware())
+    spec = continue_run(interrupted_run(preset), read_hardware())
     resumed = start_run(spec, read_hardware(), root)
     record = wait_for_end(resumed)
     assert record.state == "completed", record.failure
@@ -58,13 +41,17 @@ def test_resumed_equals_uninterrupted(preset, interrupt, finished_run, root):
         assert torch.equal(tensor, expected[name]), name
 
 
-def test_local_sgd_goes_on_exactly_and_saves_change_nothing(interrupt, root, make_request):
+def test_local_sgd_goes_on_exactly_and_saves_change_nothing(root, make_request):
     """Each rank has moments of its own, and 10 steps an epoch are no multiple of 3."""
     steps = {"local_sgd_steps": "3"}
     whole = make_request("local_sgd", overrides=steps)
     expected = wait_for_end(start_run(whole, read_hardware(), root))
     assert expected.state == "completed", expected.failure
-    first = interrupt("local_sgd", epochs=2, overrides=steps | {"save_every_steps": "4"})
+    saving = make_request("local_sgd", overrides=steps | {"save_every_steps": "4"})
+    first = create_run(saving, read_hardware(), root)
+    first.request("stop-after-epoch")
+    start(first)
+    assert wait_for_end(first).state == "stopped"
     resumed = start_run(continue_run(first, read_hardware()), read_hardware(), root)
     record = wait_for_end(resumed)
     assert record.state == "completed", record.failure
@@ -77,12 +64,14 @@ def test_local_sgd_goes_on_exactly_and_saves_change_nothing(interrupt, root, mak
         assert torch.equal(tensor, weights[name]), name
 
 
-def test_another_strategy_takes_it_up_with_a_note(interrupt, root, make_request):
-    first = interrupt("ddp", epochs=2)
-    other = make_request("fsdp", epochs=2)
-    spec: RunSpec = msgspec.structs.replace(
-        other, resume_from=continue_run(first, read_hardware()).resume_from
-    )
+def as_another(preset: str, first: RunDir, make_request: Callable[..., RunSpec]) -> RunSpec:
+    """The spec of a preset that goes on from another one's checkpoint."""
+    resume_from = continue_run(first, read_hardware()).resume_from
+    return msgspec.structs.replace(make_request(preset), resume_from=resume_from)
+
+
+def test_another_strategy_takes_it_up_with_a_note(interrupted_run, root, make_request):
+    spec = as_another("fsdp", interrupted_run("ddp"), make_request)
     record = wait_for_end(start_run(spec, read_hardware(), root))
     assert record.state == "completed", record.failure
     assert [row.epoch for row in record.epochs] == [2]
@@ -90,10 +79,11 @@ def test_another_strategy_takes_it_up_with_a_note(interrupt, root, make_request)
     assert notes == ["Not as before: strategy: ddp, now fsdp."]
 
 
-def test_a_damaged_checkpoint_is_a_sentence(interrupt, root):
-    first = interrupt("single", epochs=2)
+def test_a_damaged_checkpoint_is_a_sentence(interrupted_run, root, make_request):
+    whole = interrupted_run("ddp")
+    first = RunDir(shutil.copytree(whole.path, root / whole.id))
     (first.checkpoints / "last/training.pt").write_bytes(b"half")
-    spec = continue_run(first, read_hardware())
+    spec = as_another("single", first, make_request)
     record = wait_for_end(start_run(spec, read_hardware(), root))
     assert record.state == "failed"
     assert "cannot be resumed from" in record.failure.sentence

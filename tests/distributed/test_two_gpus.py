@@ -9,7 +9,7 @@ import timm
 from safetensors.torch import load_file
 
 from ringside.hardware import read_hardware
-from ringside.launch.local import create_run, start, start_run
+from ringside.launch.local import start_run
 from ringside.request import continue_run
 from ringside.speedup import baseline_of
 
@@ -52,12 +52,8 @@ def test_every_copy_computes_in_the_precision_asked_for(make_request, session_ro
 
 
 @pytest.mark.parametrize("preset", ["data_parallel", "model_parallel"])
-def test_it_goes_on_from_its_checkpoint(preset, make_request, finished_run, session_root):
-    run = create_run(make_request(preset), read_hardware(), session_root)
-    run.request("stop-after-epoch")
-    start(run)
-    assert wait_for_end(run).state == "stopped"
-    spec = continue_run(run, read_hardware())
+def test_it_goes_on_from_its_checkpoint(preset, interrupted_run, finished_run, session_root):
+    spec = continue_run(interrupted_run(preset), read_hardware())
     record = wait_for_end(start_run(spec, read_hardware(), session_root))
     assert record.state == "completed", record.failure
     same_training(finished_run(preset).epochs[1], record.epochs[0])

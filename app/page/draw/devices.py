@@ -18,7 +18,7 @@ def rank_table(split: RankSplit | None) -> str:
     if split is None:
         return ""
     parts = split.rows[0].parts
-    columns = [say("column.rank"), "", *(part.label for part in parts), say("column.step")]
+    columns = [say("column.rank"), "", *(part.label for part in parts[:-1]), say("column.step")]
     rows = [[escape(row.name), _bar(row), *_times(row), escape(row.total)] for row in split.rows]
     return (
         f'<div class="rs-by-rank">{heading(say("ranks.title"))}{table(columns, rows, left=2)}'
@@ -27,7 +27,8 @@ def rank_table(split: RankSplit | None) -> str:
 
 
 def _times(row: RankRow) -> list[str]:
-    return [escape(part.time) for part in row.parts]
+    """Without the rest, which is what the others leave of the step."""
+    return [escape(part.time) for part in row.parts[:-1]]
 
 
 def _bar(row: RankRow) -> str:

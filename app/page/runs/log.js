@@ -36,7 +36,7 @@ const show = () => {
   source = {run: news.run, key: news.key};
   button('download').href = address();
   if (news.reset) {
-    view.replaceChildren(make(news));
+    view.replaceChildren(...(news.text ? [make(news)] : []));
     live = true;
     hits.hidden = true;
     paused = false;

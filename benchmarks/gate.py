@@ -1,0 +1,156 @@
+"""Whether the gate tells real defects of an evaluation from none, on real runs over gloo.
+
+    python benchmarks/gate.py --data FOLDER --runs FOLDER [--seeds 3] [--epochs 2] [--batch 16]
+
+Four set-ups, each trained with every seed: one device; DDP on two processes with the same global
+batch; DDP whose BatchNorm statistics are those of rank 0 alone at every evaluation (nobody averages
+them); and DDP whose evaluation scores the padding that makes ranks even a second time. The defects
+are planted by this file, in the processes that it starts; the trainer itself has no such switch.
+Then `ringside compare --gate` answers about each of the three against one device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ringside.libraries import built_in_folder
+from ringside.rundir import list_run_dirs
+
+ROOT = Path(__file__).resolve().parents[1]
+SETUPS = {
+    "single": ("single", 1, "nothing"),
+    "ddp": ("ddp", 2, "nothing"),
+    "statistics of rank 0": ("ddp", 2, "statistics"),
+    "padding counted twice": ("ddp", 2, "padding"),
+}
+"""By name: the preset, its processes, and what is planted."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Train what is missing, then print what the gate says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--runs", type=Path, required=True)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=16)
+    arguments = parser.parse_args(argv)
+    names = {name: train_side(name, arguments) for name in SETUPS}
+    print(f"single: {', '.join(names['single'])}")
+    for name, runs in names.items():
+        if name != "single":
+            print(f"\n{name}: {', '.join(runs)}")
+            ask(arguments.runs, runs, names["single"])
+            ask(arguments.runs, runs[:1], names["single"][:1])
+    return 0
+
+
+def train_side(name: str, arguments: argparse.Namespace) -> list[str]:
+    """Ids of the runs of a set-up, one a seed; those of an earlier call are used again."""
+    found = []
+    for seed in range(arguments.seeds):
+        note = arguments.runs / f"{name.replace(' ', '-')}.{seed}"
+        if not note.exists():
+            start = time.perf_counter()
+            note.write_text(train(name, seed, arguments), encoding="utf-8")
+            print(f"{name}, seed {seed}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        found.append(note.read_text(encoding="utf-8"))
+    return found
+
+
+def train(name: str, seed: int, arguments: argparse.Namespace) -> str:
+    """One run through `accelerate launch`, with this file as the trainer; its id."""
+    preset, processes, planted = SETUPS[name]
+    arguments.runs.mkdir(parents=True, exist_ok=True)
+    before = {run.id for run in list_run_dirs(arguments.runs)}
+    argv = [
+        sys.executable, "-m", "accelerate.commands.launch",
+        "--config_file", str(built_in_folder() / f"{preset}.yaml"),
+        "--num_processes", str(processes), str(Path(__file__).resolve()), f"planted={planted}",
+        "--preset", preset, "--data", arguments.data, "--model", "test_resnet",
+        "--epochs", str(arguments.epochs), "--batch", str(arguments.batch), "--seed", str(seed),
+    ]  # fmt: skip
+    environment = {**os.environ, "RINGSIDE_RUNS": str(arguments.runs)}
+    done = subprocess.run(
+        argv, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    (new,) = {run.id for run in list_run_dirs(arguments.runs)} - before
+    if done.returncode:
+        raise SystemExit(f"{name}, seed {seed}: {done.stderr[-2000:]}")
+    return new
+
+
+def ask(root: Path, candidate: list[str], reference: list[str]) -> None:
+    """What the gate says, and its exit code."""
+    argv = [
+        sys.executable, "-m", "app", "compare", *candidate, "--against", ",".join(reference),
+        "--gate",
+    ]  # fmt: skip
+    environment = {**os.environ, "RINGSIDE_RUNS": str(root)}
+    done = subprocess.run(
+        argv, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    print(f"[exit {done.returncode}, {len(candidate)} a side]\n{done.stdout}{done.stderr}", end="")
+
+
+def plant(what: str) -> None:
+    """Put a defect into this process's trainer."""
+    if what == "statistics":
+        plant_statistics()
+    elif what == "padding":
+        plant_padding()
+
+
+def plant_statistics() -> None:
+    """The statistics of rank 0 are taken for those of all, as FSDP and DCP do."""
+    from torch import distributed
+
+    import training.engine
+    from training.batchnorm import running_statistics
+
+    def rank_0_wins(model: Any, world: int) -> None:
+        for buffer in running_statistics(model) if world > 1 else []:
+            distributed.broadcast(buffer, 0)
+
+    training.engine.average_statistics = rank_0_wins
+
+
+def plant_padding() -> None:
+    """As a sampler with even batches does it: the first images stand in again at the end."""
+    import numpy as np
+
+    from training.evaluation import Evaluator
+
+    score: Callable[..., Any] = Evaluator._score
+
+    def score_padded(self: Evaluator, shares: list[Any], epoch: int, begin: float) -> Any:
+        whole, batch = len(self.data.val), 32 * self.engine.world
+        extra = -whole % batch
+        indices = np.concatenate([share[0] for share in shares])
+        logits = np.concatenate([share[1] for share in shares])[np.argsort(indices)]
+        targets = self.data.val.targets
+        self.data.val.targets = np.concatenate([targets, targets[:extra]])
+        self.data.val.paths_again = extra
+        try:
+            padded = np.arange(whole + extra), np.concatenate([logits, logits[:extra]])
+            return score(self, [padded], epoch, begin)
+        finally:
+            self.data.val.targets = targets
+
+    Evaluator._score = score_padded
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].startswith("planted="):
+        plant(sys.argv[1].removeprefix("planted="))
+        from training.train import main as train_main
+
+        sys.exit(train_main(sys.argv[2:]))
+    sys.exit(main())
