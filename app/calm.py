@@ -38,7 +38,8 @@ class Calm:
         try:
             await self.app(scope, exchange.receive, exchange.send)
         except Exception as error:
-            log.error("%s %s failed: %r", scope["method"], scope["path"][:200], error)
+            # As Python writes it: a line of the log has to stay one.
+            log.error("%s %r failed: %r", scope["method"], scope["path"][:200], error)
             await exchange.apologise()
 
 

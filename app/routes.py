@@ -23,6 +23,8 @@ _OPEN = {
         rf"{API}/file=(?!\w+:).+",
         # Logs of runs (app.page.runs.files).
         r"/log/[\w-]+/[\w.]+(/(find|before|around))?",
+        # Playbooks (app.page.library.files).
+        r"/playbook/[\w-]+/(zip|page)",
     ),
     "POST": (
         r"/login/?",

@@ -47,15 +47,16 @@ def main(argv: list[str] | None = None) -> int:
     for name, runs in names.items():
         if name != "single":
             print(f"\n{name}: {', '.join(runs)}")
-            ask(arguments.runs, runs, names["single"])
-            ask(arguments.runs, runs[:1], names["single"][:1])
+            for num_seeds in sorted({1, len(runs)}):
+                ask(arguments.runs, runs[:num_seeds], names["single"][:num_seeds])
     return 0
 
 
 def train_side(name: str, arguments: argparse.Namespace) -> list[str]:
     """Ids of the runs of a set-up, one a seed; those of an earlier call are used again."""
     found = []
-    for seed in range(arguments.seeds):
+    # What is refused needs no second seed.
+    for seed in range(1 if SETUPS[name][2] == "padding" else arguments.seeds):
         note = arguments.runs / f"{name.replace(' ', '-')}.{seed}"
         if not note.exists():
             start = time.perf_counter()
@@ -81,10 +82,10 @@ def train(name: str, seed: int, arguments: argparse.Namespace) -> str:
     done = subprocess.run(
         argv, env=environment, cwd=ROOT, capture_output=True, text=True, check=False
     )
-    (new,) = {run.id for run in list_run_dirs(arguments.runs)} - before
-    if done.returncode:
-        raise SystemExit(f"{name}, seed {seed}: {done.stderr[-2000:]}")
-    return new
+    new = [run.id for run in list_run_dirs(arguments.runs) if run.id not in before]
+    if done.returncode or len(new) != 1:
+        raise SystemExit(f"{name}, seed {seed}: {new}: {done.stderr[-2000:]}")
+    return new[0]
 
 
 def ask(root: Path, candidate: list[str], reference: list[str]) -> None:
@@ -124,27 +125,30 @@ def plant_statistics() -> None:
 
 def plant_padding() -> None:
     """As a sampler with even batches does it: the first images stand in again at the end."""
+    import msgspec
     import numpy as np
 
-    from training.evaluation import Evaluator
+    from ringside.predictions import Predictions
+    from ringside.scores import score
+    from training.evaluation import BATCH, Evaluator
 
-    score: Callable[..., Any] = Evaluator._score
+    exact: Callable[..., Any] = Evaluator._score
 
-    def score_padded(self: Evaluator, shares: list[Any], epoch: int, begin: float) -> Any:
-        whole, batch = len(self.data.val), 32 * self.engine.world
-        extra = -whole % batch
-        indices = np.concatenate([share[0] for share in shares])
-        logits = np.concatenate([share[1] for share in shares])[np.argsort(indices)]
-        targets = self.data.val.targets
-        self.data.val.targets = np.concatenate([targets, targets[:extra]])
-        self.data.val.paths_again = extra
-        try:
-            padded = np.arange(whole + extra), np.concatenate([logits, logits[:extra]])
-            return score(self, [padded], epoch, begin)
-        finally:
-            self.data.val.targets = targets
+    def padded(self: Any, *given: Any) -> Any:
+        evaluated, kept = exact(self, *given), self.last
+        extra = -len(kept.targets) % (BATCH[self.engine.device.type] * self.engine.world)
+        rows = np.concatenate([np.arange(len(kept.targets)), np.arange(extra)])
+        probabilities, targets = kept.probabilities[rows], kept.targets[rows]
+        self.last = Predictions(kept.epoch, kept.task, probabilities, targets, kept.num_trained)
+        found = score(
+            probabilities, targets, self.data.classes, kept.task, num_trained=kept.num_trained
+        )
+        names = ("auc_macro", "f1_macro", "map_macro")
+        return msgspec.structs.replace(
+            evaluated, num_evaluated=len(rows), **{name: getattr(found, name) for name in names}
+        )
 
-    Evaluator._score = score_padded
+    Evaluator._score = padded  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 A cell is a preset at a per-device batch over a transport, or one device alone at a precision. Each
 is a run directory that the trainer's own `main` trains, two epochs of made-up images that lie on
 the device, so that data hold nothing back: the windows of the second are its clock. All presets of
-a transport and batch train in turn in one launch, each in a process group of its own
+a transport train in turn in one launch, each in a process group of its own
 (`story_ranks.py`; --each gives every run a launch of its own), and no profiler runs there. A last
 launch trains a few steps of each with the profiler. The doctor gets the clocks of the first and
 the traces of the second; `ringside.estimate` gets one device's description and a sweep of the
@@ -52,11 +52,13 @@ def main(argv: list[str] | None = None) -> int:
         sys.exit("This machine has no GPU; --device cpu runs the table on processes over gloo.")
     if options.device == "cpu":
         hardware = without_gpus(hardware)
-    options.processes = options.processes or min(2, hardware.num_devices())
+    options.processes = options.processes or len(hardware.gpus) or 2
     try:
         specs = all_specs(job_of(options), hardware, transports(options), presets(options))
     except RingsideError as error:
         sys.exit(str(error))
+    # Launches work in folders of their own.
+    options.out = options.out.absolute()
     options.out.mkdir(parents=True, exist_ok=True)
     visit = Visit(options, hardware, specs)
     is_whole = options.print or visit.measure()
@@ -74,23 +76,24 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, required=True, help="folder of all that is measured")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--processes", type=int, default=None, help="GPUs to use (2)")
+    parser.add_argument("--processes", type=int, default=None, help="GPUs (all), or 2 processes")
     parser.add_argument("--model", default="resnet50")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--batches", type=int, nargs="+", default=[64, 256], help="per device")
     parser.add_argument(
-        "--micro-steps", type=int, nargs="+", default=[112, 56],
+        "--micro-steps", type=int, nargs="+", default=[96, 56],
         help="per-device batches of an epoch, for each of --batches: multiples of 8, at least 56",
     )  # fmt: skip
     parser.add_argument("--transport", nargs="+", choices=list(TRANSPORTS), default=None)
     parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=None)
     parser.add_argument("--only", nargs="+", default=None, help="beginnings of cells' names")
     parser.add_argument("--budget-s", type=float, default=BUDGET_S)
-    parser.add_argument("--window-seconds", type=float, default=0.2)
+    parser.add_argument("--window-seconds", type=float, default=0.15)
     parser.add_argument("--probe-seconds", type=float, default=1.0, help="of each description")
     parser.add_argument("--sweep-seconds", type=float, default=4.0)
     parser.add_argument("--each", action="store_true", help="a launch for every run")
     parser.add_argument("--again", action="store_true", help="measure what failed once more")
+    parser.add_argument("--drop-traces", action="store_true", help="of cells that are finished")
     parser.add_argument("--print", action="store_true", help="measure nothing")
     options = parser.parse_args(argv)
     if len(options.micro_steps) != len(options.batches):

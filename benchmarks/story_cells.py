@@ -30,8 +30,8 @@ NOT_ON_CPU = ("data_parallel", "ddp_bf16_compiled")
 DATA_PARALLEL = "data_parallel"
 TIMED_EPOCHS = 2
 # A step of nn.DataParallel can take more than a second, and its verdict needs no baseline.
-DATA_PARALLEL_STEPS = 8
-TRACED_STEPS, PROFILE_STEPS = 4, 3
+DATA_PARALLEL_EPOCHS, DATA_PARALLEL_STEPS = 1, 8
+TRACED_STEPS, PROFILE_STEPS = 2, 3
 MIN_WINDOWS = 5
 
 
@@ -126,10 +126,12 @@ class Job(NamedTuple):
 def spec_of_preset(job: Job, hardware: Hardware, transport: str, batch: int, name: str) -> RunSpec:
     """The timed request of a preset that uses all devices; RingsideError where it cannot be."""
     num = job.processes
-    steps = DATA_PARALLEL_STEPS if name == DATA_PARALLEL else job.micro_steps[batch]
+    steps, epochs = job.micro_steps[batch], TIMED_EPOCHS
+    if name == DATA_PARALLEL:
+        steps, epochs = DATA_PARALLEL_STEPS, DATA_PARALLEL_EPOCHS
     request = RunRequest(
         preset=name, model=job.model, image_size=job.image_size, processes=num, batch=batch * num,
-        data=f"synthetic:{num * batch * steps}", epochs=TIMED_EPOCHS, beside=True,
+        data=f"synthetic:{num * batch * steps}", epochs=epochs, beside=True,
         # Loader workers would only read the few pictures of the evaluation.
         overrides={"num_workers": "0"},
     )  # fmt: skip
@@ -189,10 +191,11 @@ class Lines:
 
     def add(self, line: Line) -> None:
         """A line is there as a whole or not at all, whatever ends this process."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        descriptor = os.open(self.path, flags, 0o644)
+        # A line that a full disk has torn does not take this one with it.
+        is_torn = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            os.write(descriptor, msgspec.json.encode(line) + b"\n")
+            os.write(descriptor, b"\n" * is_torn + msgspec.json.encode(line) + b"\n")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)

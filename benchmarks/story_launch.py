@@ -44,6 +44,19 @@ def is_completed(run: RunDir) -> bool:
     return ended is not None and ended.state == "completed"
 
 
+def forget_failed(root: Path, spec: RunSpec) -> None:
+    """Remove the run of this request if it failed, so that it is trained once more."""
+    run = run_of(root, spec)
+    if run is not None and not is_completed(run):
+        shutil.rmtree(run.path)
+
+
+def drop_trace(run: RunDir | None) -> None:
+    """Remove the traces of a run, by far the largest of its files."""
+    if run is not None:
+        shutil.rmtree(run.trace, ignore_errors=True)
+
+
 def prepare(root: Path, spec: RunSpec, hardware: Hardware) -> RunDir:
     """A new run directory; what a killed call has left of the same cell goes."""
     for run in list_run_dirs(root):

@@ -101,8 +101,15 @@ def with_verdict(line: Line, spec: RunSpec, case: Case, inputs: Inputs) -> Line:
         cause=diagnosis.verdict.cause,
         code=diagnosis.verdict.code,
         share_ratio=diagnosis.verdict.share_ratio,
-        sentence=diagnosis.verdict.sentence,
+        sentence=short(diagnosis.verdict.sentence, case),
         others=tuple(f"{one.code} {one.cause}" for one in diagnosis.others),
         expected=wanted.causes,
         rule=wanted.rule,
     )
+
+
+def short(sentence: str, case: Case) -> str:
+    """The sentence with the names of traces without their folders."""
+    for path in case.traces:
+        sentence = sentence.replace(path, Path(path).name)
+    return sentence

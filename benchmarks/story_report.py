@@ -134,9 +134,9 @@ def markdown(table: Table, wanted: Iterable[Cell], head: str) -> str:
 def _speeds(table: Table) -> str:
     rows = [
         "| transport | images a device | preset | precision | step ms | spread | windows "
-        "| images/s | epoch of 480,000 | speed-up | efficiency | precision factor | memory GiB "
-        "| sent a step MB | exposed | estimated ms | error |",
-        "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| images/s | epoch of 480,000 | speed-up | efficiency | precision factor "
+        "| memory GiB | estimated | sent a step MB | exposed | estimated ms | error |",
+        "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for line in table:
         rate, middle, guess = line.samples_per_s, line.median_ms, line.predicted_ms
@@ -146,7 +146,7 @@ def _speeds(table: Table) -> str:
             _text(STORY_IMAGES / rate / 60 if rate else None, "{:.1f} min"),
             _text(table.speedup(line), "{:.2f}x"), _text(table.efficiency(line), "{:.0%}"),
             _text(table.precision_factor(line), "{:.2f}x"),
-            _text(line.memory_bytes and line.memory_bytes / 2**30, "{:.2f}"),
+            *(_text(_gib(n), "{:.2f}") for n in (line.memory_bytes, line.predicted_memory_bytes)),
             _text(line.wire_bytes and line.wire_bytes / 1e6, "{:.1f}"),
             _text(line.exposed_ratio, "{:.0%}"), _text(guess, "{:.2f}"),
             _text(guess / middle - 1 if guess and middle else None, "{:+.1%}"),
@@ -206,6 +206,10 @@ def _ratio(line: Line | None, other: Line | None) -> float | None:
     if line is None or other is None or not line.samples_per_s or not other.samples_per_s:
         return None
     return line.samples_per_s / other.samples_per_s
+
+
+def _gib(num_bytes: int | None) -> float | None:
+    return num_bytes / 2**30 if num_bytes else None
 
 
 def _text(value: float | None, form: str) -> str:

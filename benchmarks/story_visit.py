@@ -10,7 +10,15 @@ from pathlib import Path
 
 import msgspec
 from story_cells import DATA_PARALLEL, ONE, TRANSPORTS, Cell, Lines, num_steps, traced_spec
-from story_launch import is_completed, prepare, run_of, say, train_in_turn
+from story_launch import (
+    drop_trace,
+    forget_failed,
+    is_completed,
+    prepare,
+    run_of,
+    say,
+    train_in_turn,
+)
 from story_lines import line_of
 
 from ringside.errors import RingsideError
@@ -68,21 +76,23 @@ class Visit:
         return True
 
     def _groups(self) -> Iterator[list[Cell]]:
-        """Cells of one transport and batch, and of as many processes: what one launch can train."""
+        """Cells of one transport and of as many processes: what one launch can train."""
         places = dict.fromkeys(self._place(cell) for cell in self.wanted)
         for place in places:
             yield [cell for cell in self.wanted if self._place(cell) == place]
 
-    def _place(self, cell: Cell) -> tuple[str, int | None, bool]:
-        # Of one device all batches share a launch: nothing but the batch differs.
-        batch = None if cell.transport == ONE else cell.batch
-        return cell.transport, batch, cell.preset == DATA_PARALLEL
+    def _place(self, cell: Cell) -> tuple[str, bool]:
+        return cell.transport, cell.preset == DATA_PARALLEL
 
     def _measure(self, cells: list[Cell]) -> None:
         there = self.lines.read()
         if self.options.again:
             there = {cell: line for cell, line in there.items() if not line.problem}
         cells = [cell for cell in cells if cell not in there]
+        if self.options.again:
+            for cell in cells:
+                forget_failed(self.root, self.specs[cell])
+                forget_failed(self.traces, traced_spec(self.specs[cell]))
         if not cells:
             return
         self._describe(cells)
@@ -94,6 +104,9 @@ class Visit:
         self._train(self.traces, [traced_spec(self.specs[cell]) for cell in traced])
         for cell in cells:
             self._add_line(cell, traced)
+        if self.options.drop_traces:
+            for cell in traced:
+                drop_trace(self._traced(cell))
 
     def _is_timed(self, cell: Cell) -> bool:
         run = run_of(self.root, self.specs[cell])
@@ -104,10 +117,11 @@ class Visit:
         timed = run_of(self.root, spec)
         if timed is None:
             return
-        runs = [self._traced(other) for other in [cell, *traced] if cell in traced]
-        profiles = [run for run in runs if run is not None]
-        inputs = self.inputs(cell)
-        line = line_of(cell, spec, timed, profiles, inputs, self.root)
+        own = self._traced(cell) if cell in traced else None
+        others = [run for other in traced if (run := self._traced(other)) is not None]
+        line = line_of(
+            cell, spec, timed, [own, *others] if own else [], self.inputs(cell), self.root
+        )
         self.lines.add(line)
         say(f"{cell.name}: {line.cause or line.problem}")
 

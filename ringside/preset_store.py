@@ -46,6 +46,10 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     is_present: bool = False
 
 
+class ChangedError(PresetError):
+    """Somebody has saved a version since this one was seen."""
+
+
 def save(name: str, text: bytes, *, folder: Path | None = None) -> Preset:
     """Keep a new preset under a name that is free; PresetError with a free one where it is not."""
     check_name(name)
@@ -61,12 +65,12 @@ def save(name: str, text: bytes, *, folder: Path | None = None) -> Preset:
 def replace(preset: Preset, text: bytes) -> Preset:
     """Keep `text` as the preset's new version; the one before stays in its history.
 
-    `preset` is what the person has seen: when the file has changed since, PresetError says so.
+    `preset` is what the person has seen: when the file has changed since, ChangedError says so.
     """
     path = _own_file(preset)
     parse_preset(text, name=path.stem, origin="file")
     if hashlib.sha256(yaml_text.read_bytes(path)).hexdigest() != preset.checksum:
-        raise PresetError(
+        raise ChangedError(
             f"{preset.name} has been changed meanwhile; look at it again, or save yours under "
             "another name."
         )
@@ -74,6 +78,11 @@ def replace(preset: Preset, text: bytes) -> Preset:
     _remember(path, text)
     write_atomic(path, text)
     return _kept(path, preset)
+
+
+def seen(preset: Preset, checksum: str) -> Preset:
+    """The preset as somebody has seen it, by the SHA-256 of its file then; for `replace`."""
+    return msgspec.structs.replace(preset, checksum=checksum)
 
 
 def clone(preset: Preset, name: str) -> Preset:

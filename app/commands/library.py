@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,9 @@ import msgspec
 from app.commands.reading import print_columns, print_json
 from ringside import hub_library, libraries, presets
 from ringside.errors import PresetError
-from ringside.rundir import iter_files, write_atomic
+from ringside.rundir import iter_files, runs_root, write_atomic
+from ringside.shelf.measured import Trial, measured, trials, words_of
+from ringside.words import say
 
 SHORT_CHECKSUM = 12
 
@@ -20,7 +23,8 @@ def list_presets(*, as_json: bool) -> None:
     library = presets.Library()
     places = {source.place: libraries.provenance(source) for source in library.sources}
     if as_json:
-        print_json([summary_json(preset, library, places) for preset in library])
+        found = trials(runs_root())
+        print_json([summary_json(preset, library, places, found) for preset in library])
     else:
         print_columns([_row(preset) for preset in library])
         for name, plain in library.shadowed.items():
@@ -34,7 +38,10 @@ def list_presets(*, as_json: bool) -> None:
 
 
 def summary_json(
-    preset: presets.Preset, library: presets.Library, places: dict[str, str]
+    preset: presets.Preset,
+    library: presets.Library,
+    places: dict[str, str],
+    found: Sequence[Trial],
 ) -> dict[str, object]:
     """The frozen shape of a line of `presets list --json`."""
     return {
@@ -46,6 +53,7 @@ def summary_json(
         "checksum": preset.checksum,
         "author": preset.about.author or None,
         "shadowed_by": library.shadowed.get(preset.name),
+        "measured": msgspec.to_builtins(measured(preset, found)),
     }
 
 
@@ -57,14 +65,22 @@ def _row(preset: presets.Preset) -> tuple[str, ...]:
 def show(name: str, *, as_json: bool) -> None:
     """Print one preset."""
     preset = presets.Library().get(name)
+    found = measured(preset, trials(runs_root()))
     if as_json:
         content = msgspec.to_builtins(preset.file)
-        print_json({"name": preset.name, "origin": preset.origin, "path": preset.path, **content})
+        rows = msgspec.to_builtins(found)
+        print_json({"name": preset.name, "origin": preset.origin, "path": preset.path, **content,
+                    "measured": rows})  # fmt: skip
         return
     about = preset.about
     print(f"{preset.name}: {about.title} ({preset.origin}, {preset.path})")
     print(f"why     {about.why}\nwhen    {about.when}\nlimits  {about.limits}")
-    print(f"devices {', '.join(about.devices)}\n")
+    print(f"devices {', '.join(about.devices)}")
+    for row in found:
+        print(say("measured.line", sentence=words_of(row)))
+    if not found:
+        print(say("measured.nothing"))
+    print()
     print(Path(preset.path).read_text(encoding="utf-8-sig"))
 
 

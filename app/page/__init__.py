@@ -8,6 +8,7 @@ train        three choices and one button
 runs         the list, and one run live
 compare      runs side by side
 doctor       what holds a run back, and the check of the machine
+library      presets and playbooks of the team
 frame        what every page has
 draw         HTML for what is read, not filled in
 """

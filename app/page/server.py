@@ -21,6 +21,7 @@ from app.guard import Guard
 from app.login import Login, login_for, require_login
 from app.page.languages import Languages
 from app.page.roles import hide_from_viewers, keep_from_viewers
+from app.page.library.files import serve_playbooks
 from app.page.runs.files import serve_logs
 from app.page.settings import PageSettings
 from app.page.site import build
@@ -143,6 +144,7 @@ def open_server(
     except OSError:
         raise RingsideError(say("serve.busy", port=port, host=host)) from None
     serve_logs(page.app, settings.desk)
+    serve_playbooks(page.app)
     return Server(url.rstrip("/"), settings, page)
 
 

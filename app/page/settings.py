@@ -13,6 +13,7 @@ from app.views.consultations import Consultations
 from app.views.desk import Desk
 from app.views.gpus import GpuWatch
 from app.views.leftovers import LeftoverWatch
+from app.views.library_making import Making
 from app.views.measuring import Measuring
 from app.views.memory import Memory
 from app.views.samples import SampleShelf
@@ -38,11 +39,12 @@ class PageSettings:
     consultations: Consultations = field(init=False)
     measuring: Measuring = field(init=False)
     leftovers: LeftoverWatch = field(init=False)
+    making: Making = field(init=False)
 
     def __post_init__(self) -> None:
         kinds = {
             "desk": Desk, "consultations": Consultations, "measuring": Measuring,
-            "leftovers": LeftoverWatch,
+            "leftovers": LeftoverWatch, "making": Making,
         }  # fmt: skip
         for name, kind in kinds.items():
             object.__setattr__(self, name, kind(self.runs_root))

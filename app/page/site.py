@@ -8,6 +8,7 @@ import gradio as gr
 
 from app.page.compare import draw_compare
 from app.page.doctor import draw_doctor
+from app.page.library import draw_library
 from app.page.runs import draw_runs
 from app.page.settings import PageSettings
 from app.page.train import draw_train
@@ -68,7 +69,10 @@ def _build(settings: PageSettings) -> Site:
     site = Site(title=say("page.title"), analytics_enabled=False, delete_cache=(86400, 86400))
     with site:
         draw_train(site, settings)
-    others = (("runs", draw_runs), ("compare", draw_compare), ("doctor", draw_doctor))
+    others = (
+        ("runs", draw_runs), ("compare", draw_compare), ("doctor", draw_doctor),
+        ("library", draw_library),
+    )  # fmt: skip
     for name, draw in others:
         with site.route(say(f"page.{name}"), f"/{name}"):
             draw(site, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,19 +24,25 @@ from ringside.presets import Library, Preset, accelerate_config
 from ringside.request import resolve
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.sentences import plan_notes, plan_sentence
+from ringside.shelf.measured import Trial, measured_here, trials, words_of
 from ringside.spec import DataSpec, FsdpConfig, RunSpec
 from ringside.speedup import baseline_of
 from ringside.words import say, say_count, translated
 
 MAIN_PRESETS = ("ddp", "ddp_bf16", "ddp_accum4", "fsdp")
 RECENT_RUNS = 20
+PAGE_WAITS_S = 0.3
+"""For runs that were never looked at; the rest is looked at when the page is opened again."""
 BASELINE_EPOCHS = 2
 """The first epoch is warm-up, so a baseline of one epoch would measure nothing."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """One strategy to choose; `reason` says why it cannot be chosen here."""
+    """One strategy to choose; `reason` says why it cannot be chosen here.
+
+    `measured` says what it gained here; empty where nobody measured it.
+    """
 
     name: str
     title: str
@@ -45,6 +52,7 @@ class Card:
     devices: str
     origin: str
     reason: str | None = None
+    measured: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,17 @@ class Preview:
     environment: tuple[tuple[str, str, str], ...] = ()
 
 
-def strategies(hardware: Hardware, library: Library | None = None) -> Strategies:
-    """All presets as cards; those that cannot run on this machine stay visible, with the reason."""
+def strategies(
+    hardware: Hardware, library: Library | None = None, root: Path | None = None
+) -> Strategies:
+    """All presets as cards; those that cannot run on this machine stay visible, with the reason.
+
+    With the folder of runs, what was measured stands on them.
+    """
     library = library or Library()
     main = main_presets(hardware)
-    cards = {preset.name: _card(preset, hardware) for preset in library}
+    found = trials(root, within_s=PAGE_WAITS_S) if root is not None else []
+    cards = {preset.name: _card(preset, hardware, found) for preset in library}
     rest = (card for name, card in cards.items() if name not in main)
     return Strategies(
         main=tuple(cards[name] for name in main if name in cards),
@@ -122,19 +136,21 @@ def distributes(name: str) -> bool:
     return not one or file.training.parallelism == "data_parallel"
 
 
-def _card(preset: Preset, hardware: Hardware) -> Card:
+def _card(preset: Preset, hardware: Hardware, found: Sequence[Trial] = ()) -> Card:
     about = preset.about
     fits = hardware.device in about.devices
+    here = measured_here(preset, hardware, found) if found else None
     return Card(
         name=preset.name,
-        **{name: _told(preset, name) for name in ("title", "why", "when", "limits")},
+        **{name: told(preset, name) for name in ("title", "why", "when", "limits")},
         devices=" · ".join(say(f"device.{device}") for device in about.devices),
         origin=say(f"origin.{preset.origin}"),
         reason=None if fits else say(f"train.needs_{about.devices[0]}"),
+        measured="" if here is None else say("measured.line", sentence=words_of(here)),
     )
 
 
-def _told(preset: Preset, name: str) -> str:
+def told(preset: Preset, name: str) -> str:
     """A built-in preset says it in the language of the reader, any other as its author wrote it."""
     text: str = getattr(preset.about, name)
     is_ours = preset.origin == "built-in"

@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ringside.rundir import RunDir
-from ringside.words import say
+from ringside.words import say, spoken
 
 MAX_BYTES = 200_000
 MAX_LINE_BYTES = 50_000
 BLOCK_BYTES = 1 << 20
+MAX_PIECES = 32
 MAX_HITS = 200
 MAX_WORDS = 200
 MAX_HIT_TEXT = 300
@@ -66,12 +68,22 @@ def read_log(run: RunDir, key: str, offset: int | None) -> LogChunk:
     """What was written since `offset`; None, or a file that shrank, starts over near the end."""
     path = log_path(run, key)
     try:
-        size = path.stat().st_size if path else 0
+        found = path.stat() if path else None
     except OSError:
-        size = 0
+        found = None
+    size = found.st_size if found else 0
     reset = offset is None or offset > size or size - offset > MAX_BYTES
     start = max(0, size - MAX_BYTES) if reset or offset is None else offset
-    data = _read(path, start, size - start) if path and size > start else b""
+    if path is None or found is None or size == start:
+        return LogChunk("", start, reset, start)
+    state = (found.st_ino, found.st_mtime_ns, size, spoken())
+    return _piece(path, state, start, reset)
+
+
+@lru_cache(maxsize=MAX_PIECES)
+def _piece(path: Path, state: tuple[int, int, int, str], start: int, reset: bool) -> LogChunk:
+    """From `start` to the end; viewers who ask for the same state of a file share one read."""
+    data = _read(path, start, state[2] - start)
     # A line that is not finished, and half a character with it, waits for the next look.
     end = data.rfind(b"\n") + 1
     if not end and len(data) > MAX_LINE_BYTES:

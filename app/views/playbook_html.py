@@ -116,7 +116,8 @@ def _pictures(playbook: Playbook, drawn: Sequence[Drawn]) -> Iterator[str]:
         own = [one for one in drawn if one.chart.run == run_id]
         if own:
             name = next((run.name for run in playbook.runs if run.id == run_id), "all runs")
-            yield f"<h2>Pictures of {escape(name)}</h2>{_card(''.join(map(_figure, own)))}"
+            figures = f'<div class="charts">{"".join(map(_figure, own))}</div>'
+            yield f"<h2>Pictures of {escape(name)}</h2>{_card(figures)}"
 
 
 def _figure(one: Drawn) -> str:

@@ -1,7 +1,9 @@
 """An address that fills the form: `/?preset=ddp_bf16&run=ID&set=bucket_cap_mb=50`.
 
-`run` gives what a run of this folder asked for, `preset` and `set` what to do otherwise. Nothing
-is started, only names that Ringside knows get through, and what the form cannot hold is said.
+`run` gives what a run of this folder asked for, `preset` and `set` what to do otherwise;
+`?playbook=NAME` the run of a playbook as it fits this machine, and `way` with it or with a preset
+the kind of the adaptation. Nothing is started, only names that Ringside knows get through, and what
+the form cannot hold is said.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import msgspec
 
 from app.views.fields import BESIDE
+from app.views.replaying import adapted_preset, replayed
 from ringside.durations import duration
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
@@ -32,7 +35,7 @@ FIELD_OF = {"accelerate.mixed_precision": "precision", "training.learning_rate":
 
 @dataclass
 class Prefilled:
-    """Fields of the form by name, and a sentence for each thing of the run that has none."""
+    """Fields of the form by name, and a sentence for each thing that the form cannot show."""
 
     values: dict[str, Any] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
@@ -46,17 +49,24 @@ def prefilled(
     RingsideError in a sentence for a run, a preset or a setting that there is not.
     """
     asked = [(key, value[:MAX_LENGTH]) for key, value in query]
-    runs, presets, pairs = (
-        [value for key, value in asked if key == name] for name in ("run", "preset", "set")
+    runs, presets, pairs, playbooks, ways = (
+        [value for key, value in asked if key == name]
+        for name in ("run", "preset", "set", "playbook", "way")
     )
+    hardware = hardware or Hardware()
     found = Prefilled()
     settings: dict[str, str] = {}
+    way = ways[-1] if ways else None
     if runs:
         spec = _spec_of(root, runs[-1])
-        found.values = _values(spec, hardware or Hardware())
-        found.lost += _lost(spec, hardware or Hardware())
+        found.values = _values(spec, hardware)
+        found.lost += _lost(spec, hardware)
         settings = _own_settings(spec, found.lost)
-    if presets:
+    if playbooks:
+        found.values, settings, found.lost = replayed(playbooks[-1], way, hardware)
+    elif presets and way:
+        found.values, settings, found.lost = adapted_preset(presets[-1], way, hardware)
+    elif presets:
         found.values["preset"] = Library().get(presets[-1]).name
     for key, value in parse_overrides(pairs[:MAX_SETTINGS]).items():
         settings[".".join(locate(key))] = value

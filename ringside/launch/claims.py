@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ringside.launch.reconcile import is_abandoned
+from ringside.errors import RingsideError
+from ringside.launch.reconcile import is_forsaken
 from ringside.records import Owner, is_gone, is_queued
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.spec import RunSpec
@@ -68,7 +69,7 @@ class Claims:
 
         Nor have runs whose owner is gone, and such as nobody took: `reconcile` closes their books.
         """
-        claims = (_claim_of(run) for run in self.unfinished())
+        claims = (claim_of(run) for run in self.unfinished())
         return [claim for claim in claims if claim and host in (None, claim.host)]
 
     def unfinished(self) -> list[RunDir]:
@@ -78,14 +79,19 @@ class Claims:
         return [run for run in runs if run.id not in self._ended]
 
 
-def _claim_of(run: RunDir) -> Claim | None:
-    spec, owner = run.read(run.spec, RunSpec), run.read(run.owner, Owner)
-    if spec is None or is_abandoned(run) or (owner is not None and is_gone(owner)):
-        return None
+def claim_of(run: RunDir) -> Claim | None:
+    """What one run claims at this moment; None for one that has ended or cannot be read."""
     try:
-        since = run.spec.stat().st_mtime
-    except OSError:
-        return None  # deleted meanwhile
+        return None if run.exit.exists() else _claim(run)
+    except (RingsideError, FileNotFoundError):
+        return None  # written by a newer Ringside, or deleted meanwhile
+
+
+def _claim(run: RunDir) -> Claim | None:
+    spec, owner = run.read(run.spec, RunSpec), run.read(run.owner, Owner)
+    if spec is None or is_forsaken(run) or (owner is not None and is_gone(owner)):
+        return None
+    since = run.spec.stat().st_mtime
     host = owner.host if owner and owner.host else platform.node()
     return Claim(run.id, host, devices_of(spec), _state(run, spec, owner), since)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from ringside.errors import LaunchError, RunDirError
@@ -22,6 +22,22 @@ def queue_lock(root: Path, timeout_s: float = LOCK_TIMEOUT_S) -> AbstractContext
     return locked(root, "queue", timeout_s)
 
 
+def folder_beside(root: Path, name: str) -> Path:
+    """A folder of ours in a runs folder, made for whoever may write there, whatever the umask.
+
+    RunDirError where it cannot be made.
+    """
+    folder = root / name
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir()
+            folder.chmod(root.stat().st_mode & 0o2777)
+    except OSError as error:
+        raise _unwritable(root, error) from None
+    return folder
+
+
 @contextmanager
 def locked(root: Path, name: str, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
     """Hold the lock `name` of a runs folder.
@@ -30,21 +46,24 @@ def locked(root: Path, name: str, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
     """
     from filelock import FileLock, Timeout
 
-    path = root / ".locks" / f"{name}.lock"
-    lock = FileLock(path, timeout=timeout_s)
+    path = folder_beside(root, ".locks") / f"{name}.lock"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, timeout=timeout_s, mode=root.stat().st_mode & 0o666)
         lock.acquire()
     except Timeout:
         raise LaunchError(
             f"Another Ringside has held {path} for {timeout_s:.0f} s; try again later."
         ) from None
     except OSError as error:
-        raise RunDirError(
-            f"Nothing can be stored in {root}: {error.strerror}. "
-            "Set RINGSIDE_RUNS to a folder that you may write."
-        ) from None
+        raise _unwritable(root, error) from None
     try:
         yield
     finally:
         lock.release()
+
+
+def _unwritable(root: Path, error: OSError) -> RunDirError:
+    return RunDirError(
+        f"Nothing can be stored in {root}: {error.strerror}. "
+        "Set RINGSIDE_RUNS to a folder that you may write."
+    )

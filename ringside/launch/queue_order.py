@@ -14,10 +14,11 @@ from typing import Literal, get_args
 
 import msgspec
 
-from ringside.errors import RunDirError
-from ringside.launch.locks import queue_lock
+from ringside.launch.locks import folder_beside, queue_lock
 from ringside.rundir import check_format, write_atomic
 from ringside.spec import FORMAT
+
+FOLDER = ".queue"
 
 Direction = Literal["first", "up", "down"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -52,12 +53,8 @@ def change_order(root: Path, host: str, change: Callable[[Order], Order]) -> Ord
     """
     with queue_lock(root):
         order = change(read_order(root, host))
-        path = _path(root, host)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunDirError(f"{path.parent} cannot be made: {error.strerror}.") from None
-        write_atomic(path, msgspec.json.encode(order) + b"\n")
+        folder_beside(root, FOLDER)
+        write_atomic(_path(root, host), msgspec.json.encode(order) + b"\n")
     return order
 
 
@@ -72,4 +69,4 @@ def moved(line: list[str], run_id: str, direction: Direction) -> list[str]:
 def _path(root: Path, host: str) -> Path:
     """A name that stays in its folder whatever the machine calls itself."""
     safe = re.sub(r"[^A-Za-z0-9_-]", "_", host) or "_"
-    return root / ".queue" / f"{safe[:100]}.json"
+    return root / FOLDER / f"{safe[:100]}.json"

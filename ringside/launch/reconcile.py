@@ -55,6 +55,11 @@ def is_abandoned(run: RunDir) -> bool:
     return _why_abandoned(run) is not None
 
 
+def is_forsaken(run: RunDir) -> bool:
+    """As `is_abandoned`, and for runs of other users too: whose books this user cannot close."""
+    return _why_forsaken(run) is not None
+
+
 def is_silent(run: RunDir) -> bool:
     """Whether none of the run's files was written to for a quarter of an hour."""
     return time.time() - _last_sign_of_life(run) > SILENT_S
@@ -83,6 +88,11 @@ def _why_abandoned(run: RunDir) -> str | None:
     """The first half of the sentence, or None for a run that must not be touched."""
     if run.exit.exists() or not run.spec.exists() or not _is_ours(run):
         return None
+    return _why_forsaken(run)
+
+
+def _why_forsaken(run: RunDir) -> str | None:
+    """Why an unfinished run has nobody any more; None where it has, or may still get somebody."""
     silence_s = time.time() - _last_sign_of_life(run)
     owner = read_owner(run)
     if owner is None:

@@ -34,7 +34,7 @@ from ringside.playbook.content import (
     Playbook,
 )
 from ringside.playbook.recording import Files, cleared_spec, recorded
-from ringside.playbook.redaction import Redactor, here, names_in
+from ringside.playbook.redaction import Redactor, here, names_in, secrets_in
 from ringside.presets import NAME_PATTERN, About, Library, PresetFile
 from ringside.run import RunRecord, fold_run, require_spec
 from ringside.rundir import RunDir, iter_files
@@ -91,20 +91,25 @@ def gather(
 
 def redactor_of(root: Path, runs: Sequence[RunDir]) -> Redactor:
     """What clears the texts of these runs: this machine's and this user's names, and theirs."""
-    known = here()
+    hosts, users, paths, secrets = list[str](), list[str](), [str(root)], list[str]()
     for run in runs:
         spec, owner = run.read(run.spec, RunSpec), run.read(run.owner, _Host)
-        paths = [str(run.path), str(root)]
+        plan = run.read(run.plan, LaunchPlan)
+        paths += [str(run.path), *([plan.cwd] if plan is not None else [])]
         if spec is not None:
             paths += [p for p in (spec.data.path, spec.weights, spec.resume_from) if p]
-        plan = run.read(run.plan, LaunchPlan)
-        paths += [plan.cwd] if plan is not None else []
-        known["paths"] += paths
-        known["users"] += [name for path in paths for name in names_in(path)]
-        known["hosts"] += [owner.host] if owner is not None else []
-        known["hosts"] += [path.name.rpartition(".")[0].rpartition(".")[0]
-                           for path in iter_files(run.nccl, "*.log")]  # fmt: skip
-    return Redactor(**known)
+        hosts += [owner.host] if owner is not None else []
+        observed = fold_run(run).observed
+        secrets += secrets_in(observed.environment if observed is not None else {})
+        # `HOST.PID.log`
+        hosts += [path.stem.rpartition(".")[0] for path in iter_files(run.nccl, "*.log")]
+    users += [name for path in paths for name in names_in(path)]
+    known = here()
+    # Hosts of the runs first: they get the same numbers wherever the playbook is made.
+    return Redactor(
+        hosts=[*hosts, *known["hosts"]], users=[*users, *known["users"]],
+        paths=[*paths, *known["paths"]], secrets=[*secrets, *known["secrets"]],
+    )  # fmt: skip
 
 
 def slug(title: str) -> str:

@@ -19,7 +19,8 @@ def _lines(playbook: Playbook) -> Iterator[str]:
     run = playbook.run
     made = time.strftime("%Y-%m-%d", time.gmtime(playbook.made))
     yield f"# {_plain(playbook.title)}\n"
-    yield f"A playbook of Ringside {playbook.ringside}, made {made}. {tables.summary(playbook)}\n"
+    yield f"A playbook of Ringside {playbook.ringside}, made {made}.\n"
+    yield f"{_plain(tables.summary(playbook))}\n"
     yield "Put its preset into your library, and look at its runs without a GPU:\n"
     yield "```\nringside playbook import THIS.zip"
     yield f"ringside playbook replay {playbook.name}\n```\n"
@@ -28,7 +29,7 @@ def _lines(playbook: Playbook) -> Iterator[str]:
         yield from _verdict(one)
     yield "## Results\n"
     yield from _table(tables.results(playbook))
-    yield "".join(f"{note}\n" for note in tables.result_notes(playbook))
+    yield "".join(f"- {_plain(note)}\n" for note in tables.result_notes(playbook))
     yield from _pictures(playbook)
     yield "## The run that is kept\n"
     yield f"```\n{run.command}\n```\n"
@@ -52,7 +53,7 @@ def _lines(playbook: Playbook) -> Iterator[str]:
 
 def _verdict(run: KeptRun) -> Iterator[str]:
     found = run.diagnosis.verdict
-    yield f"**{_plain(run.name)}** ({run.result.preset}): {_plain(found.sentence)}\n"
+    yield f"**{_plain(run.name)}** ({_plain(run.result.preset)}): {_plain(found.sentence)}\n"
     yield f"{tables.weight(found)}\n"
     yield from (
         f"- {_plain(one.label)}: {_plain(one.value)} ({_plain(one.source)})"

@@ -25,6 +25,7 @@ from ringside.environment_lint import table
 T = TypeVar("T")
 
 REMOVED = "[removed]"
+MAX_ROUNDS = 20
 ADDRESS, ADDRESS_6, MAC = "192.0.2.1", "2001:db8::1", "00:00:5e:00:53:00"
 """Of the blocks for documentation (RFC 5737, 3849, 7042): still addresses to a reader of logs."""
 
@@ -43,7 +44,8 @@ _TOKENS = re.compile(
 )
 _ASSIGNED = re.compile(
     r"(?i)(\b[\w-]*(?:token|password|passwd|secret|api[_-]?key|authorization|credential)[\w-]*"
-    r"[\"']?\s*[=:]\s*(?:bearer\s+|basic\s+)?[\"']?)(?!\[removed\])[^\s\"',;]+"
+    r"[\"']?\s*[=:]\s*(?!(?:bearer\s+|basic\s+)?[\"']?\[removed\])(?:bearer\s+|basic\s+)?[\"']?)"
+    r"[^\s\"',;]+"
 )
 _LOGIN = re.compile(r"(\w://)[^\s/@]+@")
 _MAIL = re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
@@ -63,9 +65,12 @@ _UUID = re.compile(
 _OF_HOME = re.compile(r"/(?:home|Users)/([^\s/\"':;,()]+)")
 _ANYBODY = frozenset({
     "root", "user", "users", "ubuntu", "admin", "runner", "nobody", "docker", "app", "localhost",
-    "local", "vm", "host", "none", "test", "shared", "public",
+    "local", "ringside", "vm", "host", "none", "test", "shared", "public",
 })  # fmt: skip
 """Names that many machines and many users have: they tell nothing, and stand in many sentences."""
+
+_NO_HOSTS = frozenset({"localhost", "none", *(f"host{number}" for number in range(1, 1000))})
+"""What stands for a host already is left as it is."""
 
 _HOSTLIKE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
@@ -86,8 +91,10 @@ class Redactor:
     ) -> None:
         self._words = _words(hosts, users)
         self._names = _any_of(self._words)
-        longest_first = sorted({p for p in paths if p.count("/") > 1 or len(p) > 3}, key=len)
-        self._paths = longest_first[::-1]
+        known = sorted({p for p in paths if p.startswith("/") and len(p) > 1}, key=len)
+        self._paths = [
+            (_whole_path(path), path_name(path).replace("\\", "\\\\")) for path in known[::-1]
+        ]
         self._secrets = sorted({s for s in secrets if len(s) >= 6}, key=len, reverse=True)
         self.text = functools.lru_cache(maxsize=20_000)(self._clear)
 
@@ -96,11 +103,19 @@ class Redactor:
         return self._words.get(name.casefold(), self.text(name))
 
     def _clear(self, text: str) -> str:
+        """Until nothing changes: what is left of one thing may look like another."""
+        for _ in range(MAX_ROUNDS):
+            cleared = self._cleared_once(text)
+            if cleared == text:
+                break
+            text = cleared
+        return text
+
+    def _cleared_once(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, REMOVED)
-        for path in self._paths:
-            if path in text:
-                text = re.sub(rf"{re.escape(path)}(?![\w-])", path_name(path), text)
+        for path, name in self._paths:
+            text = path.sub(name, text)
         text = _LOGIN.sub(r"\1", text)
         text = _ASSIGNED.sub(rf"\1{REMOVED}", _TOKENS.sub(REMOVED, text))
         text = _PATH.sub(lambda found: path_name(found[0]), _HOME.sub("~", text))
@@ -152,19 +167,28 @@ def path_name(path: str) -> str:
     return "~" if _HOME.fullmatch(path) else PurePosixPath(path.rstrip("/")).name or "/"
 
 
+def _whole_path(path: str) -> re.Pattern[str]:
+    """The path itself, not as a part of another name."""
+    return re.compile(rf"(?<![\w.~]){re.escape(path)}(?![\w-])")
+
+
 def here() -> dict[str, list[str]]:
     """What tells this machine and this user apart, as the arguments of `Redactor`."""
     users = [os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")]
     with suppress(OSError, KeyError, ImportError):
         users.append(getpass.getuser())
     home = str(Path.home())
-    secrets = [value for name, value in os.environ.items() if _NAMES_SECRET.search(name)]
     return {
         "hosts": [platform.node(), os.environ.get("HOSTNAME", "")],
         "users": [*users, *names_in(home), PurePosixPath(home).name],
         "paths": [home],
-        "secrets": [secret for secret in secrets if "/" not in secret],
+        "secrets": [secret for secret in secrets_in(os.environ) if "/" not in secret],
     }
+
+
+def secrets_in(variables: Mapping[str, str]) -> list[str]:
+    """Values of variables whose names speak of a secret."""
+    return [value for name, value in variables.items() if _NAMES_SECRET.search(name)]
 
 
 def names_in(text: str) -> list[str]:
@@ -177,7 +201,7 @@ def _words(hosts: Iterable[str], users: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     number = 0
     for host in dict.fromkeys(host.casefold() for host in hosts):
-        if host in _ANYBODY - {"vm", "host"} or not _HOSTLIKE.fullmatch(host) or host in found:
+        if host in _NO_HOSTS or not _HOSTLIKE.fullmatch(host) or host in found:
             continue
         number += 1
         found[host] = f"host{number}"

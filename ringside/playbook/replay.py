@@ -35,6 +35,11 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     needs_data: bool = False
     notes: tuple[str, ...] = ()
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The arguments of `ringside run` behind the preset."""
+        return tuple(shlex.split(self.command)[3:])
+
 
 def replay(
     entry: Entry,

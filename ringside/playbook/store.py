@@ -273,14 +273,19 @@ def _preset_of(playbook: Playbook, files: dict[str, bytes]) -> bytes:
 
 def _keep_preset(playbook: Playbook, text: bytes) -> tuple[str, bool, Path | None]:
     """The preset's name here, whether it is new, and its file if it is."""
-    same = equal_preset(playbook)
-    if same is not None:
-        return same, False, None
-    try:
-        kept = preset_store.save(preset_store.free_name(playbook.preset), text)
-    except (PresetError, RunDirError) as error:
-        raise PlaybookError(str(error)) from None
-    return kept.name, True, Path(kept.path)
+    while True:
+        same = equal_preset(playbook)
+        if same is not None:
+            return same, False, None
+        name = preset_store.free_name(playbook.preset)
+        try:
+            kept = preset_store.save(name, text)
+        except (PresetError, RunDirError) as error:
+            # Another import may have taken the name meanwhile, with this very preset.
+            if preset_store.free_name(playbook.preset) == name:
+                raise PlaybookError(str(error)) from None
+            continue
+        return kept.name, True, Path(kept.path)
 
 
 def equal_preset(playbook: Playbook) -> str | None:

@@ -2,6 +2,7 @@
 
 notes      tags, a note, archived: RUN/notes.json, which any person may write
 figures    the four numbers by which runs are sorted
+measured   what presets gained in the runs that are there; route: over which way
 finding    search, filters and order, the same for the terminal and the page
 deleting   the size first, then moved aside in one step and removed
 leftovers  processes of runs that have ended

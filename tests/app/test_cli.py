@@ -90,6 +90,7 @@ SHOW_KEYS = {
 }  # fmt: skip
 PRESET_KEYS = {
     "name", "title", "devices", "origin", "source", "checksum", "author", "shadowed_by",
+    "measured",
 }  # fmt: skip
 
 

@@ -26,6 +26,9 @@ ACTS = {
     "try_sample", "take", "stop", "after_epoch", "checkpoint", "resume", "dump_stacks", "profile",
     "check_machine", "measure_run", "stop_measuring", "take_traces", "clean_up", "save_notes",
     "archive", "delete_run", "move_in_queue", "pause_queue", "resume_queue",
+    "save_form", "clone_preset", "rename_preset", "delete_preset", "bring_back", "save_preset",
+    "save_import", "make_playbook", "playbook_of_run", "playbook_of_runs", "import_playbook",
+    "unpack_playbook", "remove_playbook", "replay_playbook",
 }  # fmt: skip
 """What changes something; a new one has to be named here."""
 

@@ -98,7 +98,8 @@ def test_a_forwarded_name_has_to_be_known_like_any_other():
     ("method", "path"),
     [
         ("GET", "/gradio_api/token"), ("GET", "/gradio_api/runs"), ("GET", "/monitoring"),
-        ("GET", "/gradio_api/proxy=http://evil.example"), ("GET", "/docs"), ("GET", "/openapi.json"),
+        ("GET", "/gradio_api/proxy=http://evil.example"), ("GET", "/docs"),
+        ("GET", "/openapi.json"),
         ("GET", "/gradio_api/file=http://evil.example/x"), ("GET", "/gradio_api/file/etc/passwd"),
         ("GET", "/gradio_api/file=file:///etc/passwd"), ("GET", "/gradio_api/vibe-code"),
         ("POST", "/gradio_api/vibe-edit"), ("POST", "/gradio_api/vibe-code"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.views import logs
 from app.views.logs import (
     CONSOLE,
     MAX_BYTES,
@@ -152,3 +153,18 @@ def test_a_link_out_of_the_run_leads_nowhere(run, tmp_path):
     run.console.symlink_to(secret)
     assert log_path(run, CONSOLE) is None
     assert read_log(run, CONSOLE, None).text == ""
+
+
+def test_viewers_share_one_read(run, monkeypatch):
+    reads = []
+    read = logs._read
+    monkeypatch.setattr(logs, "_read", lambda *what: reads.append(what) or read(*what))
+    run.console.write_text("one\n")
+    offsets = {read_log(run, CONSOLE, None).offset for _ in range(20)}
+    with run.console.open("a") as stream:
+        stream.write("two\n")
+    texts = {read_log(run, CONSOLE, offset).text for offset in offsets for _ in range(20)}
+    assert texts == {"two\n"}
+    assert len(reads) == 2
+    run.console.write_text("a\nb\nc\nd\n")
+    assert read_log(run, CONSOLE, None).text == "a\nb\nc\nd\n", "as long as before, but another"

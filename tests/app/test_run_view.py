@@ -138,10 +138,10 @@ def test_a_long_run_stays_quick_and_small(runs, runs_root):
     desk = Desk(runs_root)
     desk.look(run.id)
     began = time.perf_counter()
-    view, _ = desk.look(run.id)
+    desk.look(run.id)
     assert time.perf_counter() - began < 0.05
     _, curves = desk.curves(run.id, {})
-    assert 900 < len(curves["rate"]["points"]) <= MAX_POINTS or len(curves["rate"]["points"]) > 0
+    assert 0 < len(curves["rate"]["points"]) <= MAX_POINTS
 
 
 def test_every_line_of_a_long_run_is_read_once(runs, runs_root, monkeypatch):

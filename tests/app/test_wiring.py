@@ -49,7 +49,14 @@ def test_every_event_is_named_and_private(site):
         "stop_measuring", "take_traces", "find_runs", "clean_up", "save_notes", "archive",
         "ask_to_delete", "keep_run", "delete_run", "delete_open", "move_in_queue", "pause_queue",
         "resume_queue", "language_of_train", "language_of_runs", "language_of_compare",
-        "language_of_doctor",
+        "language_of_doctor", "language_of_library", "open_library", "preset_sources", "show_preset",
+        "preset_difference", "name_preset", "clone_preset", "rename_preset", "ask_to_delete_preset",
+        "keep_preset", "delete_preset", "bring_back", "edit_preset", "edit_as", "check_preset",
+        "save_preset", "cancel_preset", "close_editor", "read_preset_file", "look_at_import",
+        "save_import", "show_playbook", "playbook_difference", "make_playbook", "poll_making",
+        "import_playbook", "unpack_playbook", "ask_to_remove", "keep_playbook", "remove_playbook",
+        "replay_playbook", "replay_playbook_open", "playbook_of_run", "playbook_of_run_open",
+        "playbook_of_runs", "playbook_of_runs_open", "name_form", "save_form", "close_saving",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 
@@ -59,7 +66,8 @@ def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
         if event.api_name in (
             "poll_run", "tick_run", "resend", "open_runs", "plan", "data", "data_plan", "poll_check",
             "compare", "poll_compare", "open_compare", "redraw_curves", "poll_doctor",
-            "open_doctor", "settle", "find_runs",
+            "open_doctor", "settle", "find_runs", "open_library", "show_preset", "check_preset",
+            "show_playbook", "poll_making", "preset_difference", "playbook_difference",
         ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None
@@ -99,7 +107,7 @@ def test_buttons_and_places_have_an_id(site):
 
 def test_the_token_is_on_every_page_that_changes_something(site, settings):
     tokens = [part for part in site.blocks.values() if part.elem_id == "token"]
-    assert {part.page for part in tokens} == {"", "runs", "compare", "doctor"}
+    assert {part.page for part in tokens} == {"", "runs", "compare", "doctor", "library"}
     assert {part.value for part in tokens} == {settings.token}
     for event in site.fns.values():
         if event.api_name in (
@@ -107,7 +115,9 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
             "after_epoch", "checkpoint", "dump_stacks", "resume", "stop_check", "try_uploads",
             "try_sample", "take", "check_machine", "measure_run", "stop_measuring", "take_traces",
             "clean_up", "save_notes", "archive", "delete_run", "move_in_queue", "pause_queue",
-            "resume_queue",
+            "resume_queue", "save_form", "save_preset", "save_import", "delete_preset", "bring_back",
+            "clone_preset", "rename_preset", "make_playbook", "import_playbook", "remove_playbook",
+            "replay_playbook", "unpack_playbook", "playbook_of_run", "playbook_of_runs",
         ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)
 

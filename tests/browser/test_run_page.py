@@ -232,7 +232,7 @@ def test_a_failure_tells_the_cause_and_what_to_try(open_tab, failed):
     assert "OutOfMemoryError" in card.locator("pre").inner_text()
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     card.locator(".rs-copy").first.click()
-    assert card.locator(".rs-copy").first.inner_text() == "Copied"
+    tab.wait_for_selector("#ending .rs-copy >> text=Copied")
     assert tab.evaluate("navigator.clipboard.readText()") == command
     for button in ("stop", "after-epoch", "checkpoint", "profile", "resume"):
         assert not tab.locator(f"#{button}").is_visible()

@@ -2,7 +2,9 @@
 
     accelerate launch ... evaluate_checkpoint.py SPECS CHECKPOINT OUT
 
-SPECS is a JSON list of specs, evaluated one after the other; OUT gets a list of results. Each rank first shifts its BatchNorm statistics by its own number, less the mean of all: what the
+SPECS is a JSON list of specs, evaluated one after the other; OUT gets a list of results.
+
+Each rank first shifts its BatchNorm statistics by its own number, less the mean of all: what the
 evaluation averages must then be the checkpoint's own statistics again.
 """
 
@@ -26,6 +28,7 @@ from training.evaluation import Evaluator
 from training.input import Feed
 from training.losses import make_loss
 from training.model import make_model, make_optimizer
+from training.observation import strategy_of
 
 
 def main(specs_path: str, checkpoint: str, out: str) -> None:
@@ -44,6 +47,7 @@ def evaluated(spec: RunSpec, checkpoint: Path) -> Evaluated | None:
     load_weights(model, checkpoint)
     engine.loss = make_loss(data.task)
     engine.prepare(model, make_optimizer(spec, model))
+    assert strategy_of(engine.model, engine.averager) == spec.strategy
     with torch.no_grad():
         for buffer in running_statistics(engine.plain):
             buffer += engine.rank - (engine.world - 1) / 2

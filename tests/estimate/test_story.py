@@ -9,19 +9,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from ringside.errors import LaunchError
 from ringside.hardware import Gpu, Hardware, read_hardware
 from ringside.measurements import Description, Sweep
+from ringside.records import write_exit
 from ringside.run import fold_run
 from ringside.spec import RunSpec
 from tests.estimate.test_recorded import Timed, read
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+H200 = Gpu(
+    index=0, name="NVIDIA H200", uuid="0", memory_total_bytes=150 * 2**30, memory_used_bytes=0,
+    compute_capability=(9, 0),
+)  # fmt: skip
 GPUS = Hardware(
     num_cores=32,
-    gpus=tuple(
-        Gpu(index=i, name="NVIDIA H200", memory_total_bytes=150 * 2**30) for i in range(4)
-    ),
-)  # fmt: skip
+    gpus=tuple(msgspec.structs.replace(H200, index=i, uuid=str(i)) for i in range(4)),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -146,9 +150,14 @@ def test_the_report_says_what_is_missing_and_wrong():
     from story_report import markdown
 
     there, absent = line(cause="data", code="DATA-001"), line(preset="fsdp")
-    text = markdown(table(*singles(), there), [there.cell, absent.cell], "head")
+    other = line(preset="ddp_bf16", precision="bf16", rate=3000.0, memory_bytes=2**30)
+    text = markdown(table(*singles(), there, other), [there.cell, absent.cell], "head")
     assert "| data (DATA-001) | – | compute |  | WRONG |" in text
     assert "Not measured yet: nvlink-256-fsdp." in text
+    for block in text.split("\n\n")[1:5]:
+        rows = [row.count("|") for row in block.splitlines()]
+        assert len(rows) > 2
+        assert len(set(rows)) == 1, block
     assert "| ddp | fp32 | 512.00 | 0.0% | 6 | 1,000 | 8.0 min | 1.00x | 50% | 1.00x |" in text
 
 
@@ -240,6 +249,105 @@ def test_what_was_not_measured_expects_nothing():
     by_name = {cell.name: spec for cell, spec in specs.items()}
     assert expected(by_name["shm-64-ddp"], 10.0, None, None).causes == ()
     assert expected(by_name["shm-64-data_parallel"], None, None, None).causes == ("data_parallel",)
+
+
+@pytest.fixture
+def call(monkeypatch, tmp_path):
+    """`call(*flags)`: the benchmark on two processes, with launches that only note what they got.
+
+    `call.trained`: names in their order. `call.per_launch`: runs that end before the time is over.
+    `call.fails`: the name of a cell whose run fails.
+    """
+    import story
+    import story_visit
+
+    def train_in_turn(runs, _spec, _window_s, _timeout_s):
+        run_call.launches += 1
+        for number, run in enumerate(runs):
+            if number == run_call.per_launch:
+                return False
+            name = run.read(run.spec, RunSpec).request_id
+            run_call.trained.append(f"{run.path.parent.name}/{name}")
+            state = "failed" if name == run_call.fails else "completed"
+            write_exit(run, state=state, reason=f"It {state}.")
+            if state == "failed":
+                return True
+        return True
+
+    def run_call(*flags):
+        flags = ["--out", str(tmp_path), "--device", "cpu", "--processes", "2", *flags]
+        given = ["--model", "test_resnet", "--batches", "4", "--micro-steps", "56"]
+        return story.main([*flags, *given, "--presets", "ddp", "fsdp"])
+
+    def absent(*_arguments, **_options):
+        raise LaunchError("Not here.")
+
+    run_call.trained, run_call.per_launch, run_call.fails = [], None, None
+    run_call.launches = 0
+    monkeypatch.setattr(story_visit, "train_in_turn", train_in_turn)
+    for name in ("measure_description", "measure_sweep"):
+        monkeypatch.setattr(story_visit, name, absent)
+    monkeypatch.setattr(story, "read_hardware", lambda: Hardware(num_cores=2))
+    return run_call
+
+
+CELLS = ["one-4-single-fp32", "gloo-4-ddp", "gloo-4-fsdp"]
+
+
+def test_a_call_without_enough_time_starts_nothing(call, capsys):
+    assert call("--budget-s", "20") == 3
+    assert call.trained == []
+    assert (
+        "Not measured yet: one-4-single-fp32, gloo-4-ddp, gloo-4-fsdp." in capsys.readouterr().out
+    )
+
+
+def test_calls_go_on_where_the_last_one_ended(call, capsys):
+    """The time is over after each run; nothing is trained twice, and profiles come last."""
+    call.per_launch = 1
+    codes = [call(), call()]
+    call.per_launch = None
+    codes.append(call())
+    assert codes == [3, 3, 0]
+    assert call.trained == [
+        "runs/one-4-single-fp32", "traced/one-4-single-fp32", "runs/gloo-4-ddp",
+        "runs/gloo-4-fsdp", "traced/gloo-4-ddp", "traced/gloo-4-fsdp",
+    ]  # fmt: skip
+    assert "Not measured yet" not in capsys.readouterr().out.rpartition("# The story")[2]
+    assert call() == 0
+    assert len(call.trained) == 6
+
+
+def test_only_names_beginnings(call):
+    assert call("--only", "gloo-4-d") == 0
+    assert call.trained == ["runs/gloo-4-ddp", "traced/gloo-4-ddp"]
+
+
+@pytest.mark.parametrize(("flags", "launches"), [((), 4), (("--each",), 6)])
+def test_one_launch_trains_all_of_a_transport_or_each_run_has_its_own(call, flags, launches):
+    assert call(*flags) == 0
+    assert call.launches == launches
+
+
+def test_what_fails_is_told_and_tried_again_when_asked(call, capsys):
+    call.fails = "gloo-4-ddp"
+    call()
+    assert "gloo-4-ddp: It failed." in capsys.readouterr().out
+    assert [name for name in call.trained if "ddp" in name] == ["runs/gloo-4-ddp"]
+    before, call.fails = len(call.trained), None
+    call()
+    assert len(call.trained) == before
+    call("--again")
+    assert call.trained[before:] == ["runs/gloo-4-ddp", "traced/gloo-4-ddp"]
+    assert "It failed" not in capsys.readouterr().out.rpartition("# The story")[2]
+
+
+def test_short_epochs_are_refused(call, capsys):
+    import story
+
+    with pytest.raises(SystemExit):
+        story.parse_arguments(["--out", "x", "--batches", "64", "--micro-steps", "48"])
+    assert "multiples of 8, and 56 or more" in capsys.readouterr().err
 
 
 @pytest.mark.distributed

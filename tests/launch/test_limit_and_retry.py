@@ -35,13 +35,15 @@ sys.exit(1)
 """
 
 
-# A supervisor whose other try executes the script that it is given.
+# A supervisor whose other try executes the script that it is given; while it makes that one, it
+# executes the next argument.
 SUPERVISE = """
-import sys
+import os, pathlib, sys
 from ringside.launch import local, supervisor
 from ringside.launch.plan import LaunchPlan
 
 def plan(_spec, run):
+    exec(sys.argv[3])
     argv = [sys.executable, "-I", "-u", "-c", sys.argv[2], str(run.path)]
     return LaunchPlan(argv=argv, environment={"RINGSIDE_RUN": run.id}, cwd=str(run.path))
 
@@ -65,9 +67,9 @@ def start(spec, hardware, root, monkeypatch):
     return start
 
 
-def supervise(run, again="print('done')"):
+def supervise(run, again="print('done')", meanwhile=""):
     """See the run to its end; another try of it executes `again`. Returns the exit record."""
-    argv = [sys.executable, "-c", SUPERVISE, str(run.path), again]
+    argv = [sys.executable, "-c", SUPERVISE, str(run.path), again, meanwhile]
     subprocess.run(argv, check=True)
     return read_exit(run)
 
@@ -163,3 +165,23 @@ def test_nobody_tries_again_who_did_not_ask_for_it_or_asked_to_stop(start):
     )
     assert supervise(asked).retried_as is None
     assert len(list_run_dirs(run.path.parent)) == 2
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    ["pathlib.Path(sys.argv[1], 'requests/stop.json').touch()", "os.kill(os.getpid(), 15)"],
+)
+def test_a_stop_that_comes_while_the_other_try_starts_stops_that_one(start, meanwhile):
+    run = start(KILLED, retries=1)
+    record = supervise(run, again=WAITS, meanwhile=meanwhile)
+    (other,) = others(run)
+    assert record.retried_as == other.id
+    assert wait_until(other.exit.exists, 15)
+    assert read_exit(other).state == "stopped"
+
+
+def test_a_supervisor_that_is_told_to_end_starts_no_other_try(start):
+    """As when the machine goes down: the ranks may be gone before the supervisor is asked."""
+    run = start("import os; os.kill(os.getppid(), 15)\n" + KILLED, retries=1)
+    assert supervise(run).retried_as is None
+    assert others(run) == []

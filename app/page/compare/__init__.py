@@ -6,12 +6,14 @@ from typing import Any
 
 import gradio as gr
 
+from app.page.compare.choice import read_choice
 from app.page.compare.handlers import PLOTS, Handlers, Parts
 from app.page.compare.plots import points_frame
 from app.page.draw import heading, title
 from app.page.draw.compare import FIND_CLASSES
 from app.page.draw.picker import PICK
 from app.page.frame import QUICK, block, draw_frame, hidden
+from app.page.library.button import connect_playbook_button, draw_playbook_button
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.curves import MAX_SMOOTHING, X_AXES
@@ -31,8 +33,10 @@ KEEP_ADDRESS = """(chosen) => {
 
 def draw_compare(page: gr.Blocks, settings: PageSettings) -> None:
     """Lay the page out and connect it; called inside the page's context."""
-    draw_frame(settings, "compare")
-    block("lead", title(say("page.compare"), say("compare.lead")))
+    token = draw_frame(settings, "compare")
+    with gr.Row(elem_classes="rs-row rs-headline"):
+        block("lead", title(say("page.compare"), say("compare.lead")), scale=1)
+        playbook = draw_playbook_button("playbook")
     notice = block("notice")
     with gr.Column(elem_classes="rs-card"):
         chosen = gr.HTML(
@@ -60,6 +64,10 @@ def draw_compare(page: gr.Blocks, settings: PageSettings) -> None:
         seen=hidden("seen"), notice=notice, chosen=chosen, curves=curves, **shown
     )  # fmt: skip
     _connect(page, parts, Handlers(parts, settings))
+    connect_playbook_button(
+        playbook, chosen, token, settings, "playbook_of_runs",
+        read=lambda value: read_choice(value).runs,
+    )  # fmt: skip
 
 
 def _draw_curves() -> dict[str, Any]:

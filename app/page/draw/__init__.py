@@ -10,7 +10,10 @@ from html import escape
 
 from ringside.words import say
 
-PAGES = (("train", "./"), ("runs", "runs"), ("compare", "compare"), ("doctor", "doctor"))
+PAGES = (
+    ("train", "./"), ("runs", "runs"), ("compare", "compare"), ("doctor", "doctor"),
+    ("library", "library"),
+)  # fmt: skip
 
 # A sign beside the word, so that a state is never told by colour alone.
 SIGNS = {

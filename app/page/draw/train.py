@@ -42,6 +42,7 @@ def _card(card: Card, chosen: str) -> str:
         f'<label class="rs-card-choice{" off" if card.reason else ""}">'
         f'<input type="radio" name="strategy" value="{name}"{state}>'
         f"<b>{escape(card.title)}</b><code>{name}</code><p>{escape(card.why)}</p>"
+        f"{soft(card.measured) if card.measured else ''}"
         f'<span class="rs-estimate"></span><div class="rs-tags">{tags}{reason}</div></label>'
     )
 

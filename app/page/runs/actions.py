@@ -14,6 +14,11 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw.stacks import stacks_card
 from app.page.frame import PRIVATE, acts, block, changed, hidden
+from app.page.library.button import (
+    PlaybookButton,
+    connect_playbook_button,
+    draw_playbook_button,
+)
 from app.page.settings import PageSettings
 from app.resuming import resume_run
 from app.views.run import RunView
@@ -47,6 +52,7 @@ class ActionParts:
     stacks: gr.HTML
     go: gr.Textbox
     resume_id: gr.Textbox
+    playbook: PlaybookButton
 
     def polled(self) -> list[Any]:
         """What a poll may change."""
@@ -55,7 +61,8 @@ class ActionParts:
     def buttons(self) -> dict[str, gr.Button]:
         """By the name of what they ask for."""
         names = ("stop", "after_epoch", "checkpoint", "profile", "resume", "dump")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        return found | {"playbook": self.playbook.button}
 
 
 def titles() -> dict[str, str]:
@@ -67,6 +74,7 @@ def titles() -> dict[str, str]:
         "profile": say("act.profile_help", n=DEFAULT_PROFILE_STEPS),
         "resume": say("act.resume_help"),
         "dump": say("hang.help"),
+        "playbook": say("library.make_help"),
     }
 
 
@@ -75,6 +83,7 @@ def draw_actions() -> dict[str, Any]:
     look: dict[str, Any] = {"scale": 0, "min_width": 96, "visible": False, "size": "md"}
     shown: dict[str, Any] = {
         "clone": block("clone"),
+        "playbook": draw_playbook_button("playbook", **look),
         "resume": gr.Button(say("act.resume"), elem_id="resume", variant="primary", **look),
         "checkpoint": gr.Button(say("act.checkpoint"), elem_id="checkpoint", **look),
         "profile": gr.Button(say("runs.profile"), elem_id="profile", **look),
@@ -115,6 +124,10 @@ class ActionHandlers:
             api_name="resume", **quick,
         )  # fmt: skip
         resumed.success(None, parts.go, None, js=TO_THE_RUN, api_name="resume_open", **PRIVATE)
+        connect_playbook_button(
+            parts.playbook, self.run, self.token, self.settings, "playbook_of_run",
+            read=lambda run_id: [run_id],
+        )  # fmt: skip
 
     def opened(self) -> Changes:
         """A page that opens gets an id of its own for Resume."""
@@ -130,6 +143,7 @@ class ActionHandlers:
             "profile": (view.can_profile, "profile" in asked),
             "resume": (view.resumable, False),
             "dump": (view.hang is not None, False),
+            "playbook": (view.is_over, False),
         }
         values: dict[str, Any] = {
             f"act_{name}": [state, _word(name, state[1])] for name, state in states.items()
@@ -207,6 +221,7 @@ def _word(name: str, is_asked: bool) -> str:
         "profile": ("runs.profile", "runs.profile_asked"),
         "resume": ("act.resume", "act.resume"),
         "dump": ("hang.dump", "hang.dumping"),
+        "playbook": ("library.make_short", "library.make_short"),
     }
     return say(words[name][is_asked])
 

@@ -29,7 +29,7 @@ BLOCK_BYTES = 1 << 18
 
 def serve_logs(server: FastAPI, desk: Desk) -> None:
     """Add the routes to a server that runs already; handlers work in threads."""
-    login = [Depends(_login(server))]
+    login = [Depends(require_login(server))]
 
     def named(run_id: str, key: str) -> tuple[RunDir, Path]:
         run = desk.exact(run_id)
@@ -69,7 +69,7 @@ def serve_logs(server: FastAPI, desk: Desk) -> None:
         )  # fmt: skip
 
 
-def _login(server: Any) -> Callable[[Request], None]:
+def require_login(server: Any) -> Callable[[Request], None]:
     """Refuses whoever has not logged in, by Gradio's own cookies (6.31, routes.py)."""
 
     def require(request: Request) -> None:

@@ -22,6 +22,7 @@ from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form, draw_before, draw_data, draw_run, draw_strategies
 from app.page.train.handlers import Handlers, Panels
 from app.page.train.plan import PlanStep
+from app.page.train.saving import SavingHandlers, draw_saving
 from app.views.kept_form import KEY
 from ringside.words import say
 
@@ -46,6 +47,7 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
                 plan = block("plan")
                 run_fields |= draw_before()
                 buttons = _draw_buttons()
+                saving = draw_saving(buttons.pop("keep"))
             baseline = _draw_baseline()
             difference = block("difference", elem_classes="rs-card rs-maybe")
     shown = _draw_preview() | {"advanced": advanced}
@@ -59,6 +61,7 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     data = DataStep(timer=gr.Timer(POLL_S, active=False), token=token, **data_shown, **kept)
     panels = Panels(data=data, step=step, token=token, go=hidden("go"), notice=notice, **shown)
     _connect(page, form, panels, settings)
+    SavingHandlers(saving, form, token, settings).connect()
     # The page begins anew in another language, with all that was filled in.
     filled = form.components()
     switches(shown_header, "train", reload_with(KEY, list(filled)), list(filled.values()))
@@ -73,6 +76,10 @@ def _draw_buttons() -> dict[str, Any]:
         shown["preview"] = gr.Button(
             say("train.preview"), variant="secondary", elem_id="preview", scale=0, min_width=230
         )
+        shown["keep"] = gr.Button(
+            say("library.keep_form"), variant="secondary", elem_id="keep-form", scale=0,
+            min_width=150,
+        )  # fmt: skip
     return shown
 
 

@@ -69,7 +69,9 @@ class Handlers:
         """
         given, notice = self._given(request)
         values = self.form.defaults() | given
-        cards = strategy_cards(strategies(self.settings.hardware), values["preset"])
+        settings = self.settings
+        choices = strategies(settings.hardware, root=settings.runs_root)
+        cards = strategy_cards(choices, values["preset"])
         changes: Changes = {
             self.form.request_id: _new_request_id(),
             self.panels.notice: notice,
