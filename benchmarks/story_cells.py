@@ -33,6 +33,9 @@ TIMED_EPOCHS = 2
 DATA_PARALLEL_EPOCHS, DATA_PARALLEL_STEPS = 1, 8
 TRACED_STEPS, PROFILE_STEPS = 2, 3
 MIN_WINDOWS = 5
+STEADY_RATIO = 0.10
+"""Half of the middle half of the windows, as a share of their median, up to which a cell counts:
+the band from which on the doctor names a cause. One hiccup does not move it."""
 
 
 class Cell(NamedTuple):
@@ -103,6 +106,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return (max(self.step_ms) - min(self.step_ms)) / 2 / middle if middle else None
 
     @property
+    def is_steady(self) -> bool:
+        """Whether the windows agree so well that something can be said of this set-up."""
+        middle = self.median_ms
+        if not middle:
+            return False
+        first, _, third = statistics.quantiles(self.step_ms, n=4, method="inclusive")
+        return (third - first) / 2 / middle <= STEADY_RATIO
+
+    @property
     def samples_per_s(self) -> float | None:
         """Images of all devices."""
         middle = self.median_ms
@@ -110,8 +122,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the verdict is an expected one; None where either is missing."""
-        return self.cause in self.expected if self.cause and self.expected else None
+        """Whether the verdict is an expected one; None where either is missing, or in noise."""
+        if not (self.cause and self.expected and self.is_steady):
+            return None
+        return self.cause in self.expected
 
 
 class Job(NamedTuple):

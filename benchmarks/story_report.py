@@ -15,6 +15,8 @@ STORY_FACTOR = 2.36
 FAST, LARGE, SLOW = "nvlink", 256, "sockets"
 PLAIN = ("ddp", "ddp_bf16")
 EFFICIENT = 0.95
+IMPOSSIBLE = 1.05
+"""Several devices do no more than each alone; the rest is noise of the clock."""
 MET, MISSED, OPEN = "met", "missed", "not measured"
 
 
@@ -60,6 +62,21 @@ class Table:
         """Images/s against one device at equal precision and equal per-device batch."""
         return None if line.preset == BASELINE else _ratio(line, self.alone(line))
 
+    def counts(self, line: Line) -> bool:
+        """Whether its speed-up is known, and both sides of it are steady."""
+        alone = self.alone(line)
+        return bool(self.speedup(line) and line.is_steady and alone and alone.is_steady)
+
+    def doubts(self) -> Iterator[str]:
+        """What cannot be: such a table was not measured under equal conditions."""
+        for line in self:
+            efficiency = self.efficiency(line)
+            if efficiency and efficiency > IMPOSSIBLE:
+                yield (
+                    f"{line.cell.name}: {efficiency:.0%} of what as many devices alone would do; "
+                    "the two were not measured under equal conditions."
+                )
+
     def efficiency(self, line: Line) -> float | None:
         """Speed-up a device."""
         found = self.speedup(line)
@@ -70,11 +87,11 @@ class Table:
         return _ratio(self.alone(line), self.alone(line, plain=True))
 
     def factors(self, transport: str) -> Iterator[Factors]:
-        """Best against worst, nn.DataParallel left out, at each batch with two set-ups or more."""
+        """Best against worst, nn.DataParallel left out, at each batch with two steady set-ups."""
         known = [
             line
             for line in self
-            if line.transport == transport and line.preset != DATA_PARALLEL and self.speedup(line)
+            if line.transport == transport and line.preset != DATA_PARALLEL and self.counts(line)
         ]
         for batch in dict.fromkeys(line.batch for line in known):
             here = [line for line in known if line.batch == batch]
@@ -105,7 +122,7 @@ def _efficient(table: Table, preset: str) -> Bar:
     name = f"{preset} over NVLink at {LARGE} images a GPU: efficiency of {EFFICIENT:.0%} or more"
     found = next((one for one in table if one.cell[:3] == (FAST, LARGE, preset)), None)
     ratio = table.efficiency(found) if found else None
-    if ratio is None:
+    if ratio is None or found is None or not table.counts(found):
         return Bar(name, OPEN, "–")
     return Bar(name, MET if ratio >= EFFICIENT else MISSED, f"{ratio:.1%}")
 
@@ -126,6 +143,7 @@ def markdown(table: Table, wanted: Iterable[Cell], head: str) -> str:
     parts = [head, _speeds(table), _verdict_table(table), _factor_table(table)]
     parts.append(_bar_table(bars(table, wanted)))
     parts += [f"{line.cell.name}: {line.problem}" for line in table if line.problem]
+    parts += table.doubts()
     if absent:
         parts.append(f"Not measured yet: {', '.join(absent)}.")
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -167,7 +185,7 @@ def _verdict_table(table: Table) -> str:
             line.transport, str(line.batch), line.preset, _precision(line),
             f"{line.cause} ({line.code})" if line.cause else "–",
             _text(line.share_ratio, "{:.0%}"), " or ".join(line.expected) or "–", line.rule,
-            words[line.is_right], ", ".join(line.others),
+            words[line.is_right] if line.is_steady else "too noisy", ", ".join(line.others),
         ]  # fmt: skip
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)

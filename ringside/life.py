@@ -52,9 +52,12 @@ def sign_of_life(record: RunRecord, now: float) -> SignOfLife:
     silent: list[Silent] = []
     timed = bool(marks) and all(is_timed(mark.phase, mark.activity) for mark in marks)
     hangs = record.hang is not None and record.hang.now is not None
-    if hangs or (timed and trainer_s is not None and trainer_s > TRAINER_SILENT_S):
+    is_heard = supervisor_s is not None and supervisor_s <= OWNER_SILENT_S
+    # A supervisor that is there watches the steps itself, and knows how long they take.
+    is_long = timed and trainer_s is not None and trainer_s > TRAINER_SILENT_S
+    if hangs or (is_long and not is_heard):
         silent.append("trainer")
-    if supervisor_s is not None and supervisor_s > OWNER_SILENT_S:
+    if supervisor_s is not None and not is_heard:
         silent.append("supervisor")
     return SignOfLife(
         trainer_s=trainer_s, supervisor_s=supervisor_s, silent=tuple(silent),

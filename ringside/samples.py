@@ -7,6 +7,7 @@ file of a long run stays small; a reader then begins anew.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -150,16 +151,18 @@ def series_of(samples: Sequence[Sample], max_points: int = MAX_POINTS) -> tuple[
 
 
 def throttled(samples: Sequence[Sample]) -> dict[int, dict[str, float]]:
-    """By GPU the share (0 to 1) of the samples in which each reason held its clocks down."""
-    counts: dict[int, dict[str, int]] = {}
-    for sample in samples:
+    """By GPU the share (0 to 1) of the time in which each reason held its clocks down."""
+    weights = _weights([sample.t for sample in samples])
+    held: dict[int, dict[str, float]] = {}
+    for sample, weight in zip(samples, weights, strict=True):
         for gpu in sample.gpus:
-            of_gpu = counts.setdefault(gpu.index, {})
+            of_gpu = held.setdefault(gpu.index, {})
             for reason in gpu.throttle_reasons:
-                of_gpu[reason] = of_gpu.get(reason, 0) + 1
+                of_gpu[reason] = of_gpu.get(reason, 0.0) + weight
+    whole = sum(weights)
     return {
-        index: {reason: number / len(samples) for reason, number in of_gpu.items()}
-        for index, of_gpu in counts.items()
+        index: {reason: time / whole for reason, time in of_gpu.items()}
+        for index, of_gpu in held.items()
     }
 
 
@@ -213,17 +216,21 @@ def thin_points(points: Sequence[tuple[float, float]], limit: int) -> list[tuple
 
 
 def _median_by_time(column: _Column) -> float:
-    """The value that the curve was below for half of the time.
-
-    Samples of long ago lie further apart, so each counts for the time up to the next one.
-    """
-    if len(column.times) == 1:
-        return column.values[0]
-    gaps = [after - before for before, after in zip(column.times, column.times[1:], strict=False)]
-    weighted = sorted(zip(column.values, [*gaps, gaps[-1]], strict=True))
-    half, so_far = sum(gap for _, gap in weighted) / 2, 0.0
+    """The value that the curve was below for half of the time."""
+    weights = _weights(column.times)
+    weighted = sorted(zip(column.values, weights, strict=True))
+    half, so_far = sum(weights) / 2, 0.0
     for value, gap in weighted:
         so_far += gap
         if so_far >= half:
             return value
     return weighted[-1][0]
+
+
+def _weights(times: Sequence[float]) -> list[float]:
+    """How long each sample stands for: up to the next one, for those of long ago lie further apart.
+
+    A clock that was set back is no time.
+    """
+    gaps = [max(0.0, after - before) for before, after in itertools.pairwise(times)]
+    return [*gaps, gaps[-1]] if any(gaps) else [1.0] * len(times)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,12 @@ from ringside.spec import AccelerateSettings, DataSpec, FsdpConfig, TrainingSett
 FOREIGN = re.compile(
     r"(ACCELERATE|FSDP|NCCL|RINGSIDE|MASTER)_.*|RANK|WORLD_SIZE|LOCAL_RANK|CUDA_VISIBLE_DEVICES"
 )
+
+# What pages copy for their browsers would lie in the cache of whoever runs the tests; Gradio reads
+# the variable when it is imported.
+_COPIES = tempfile.mkdtemp(prefix="ringside-tests-")
+os.environ["GRADIO_TEMP_DIR"] = _COPIES
+atexit.register(shutil.rmtree, _COPIES, ignore_errors=True)
 
 # Repeatable, and without a limit in milliseconds: the cores may be busy.
 settings.register_profile("ringside", deadline=None, derandomize=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 from pathlib import Path
 
 from ringside.stacks import SIGNAL
@@ -22,6 +23,8 @@ class AskedStacks:
         self._path = path
         # To the end, wherever that is: the file is emptied when it has grown.
         self._file = path.open("ab", buffering=0)
+        # What `end` goes back to: the signal may come while the run ends, and would kill the rank.
+        signal.signal(SIGNAL, signal.SIG_IGN)
         faulthandler.register(SIGNAL, self._file, all_threads=True, chain=False)
 
     def tidy(self) -> None:

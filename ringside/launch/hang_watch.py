@@ -82,7 +82,7 @@ class HangWatch:
 
     def _limit_s(self, marks: Sequence[Mark]) -> float | None:
         """How long all may stand where they stand; None: as long as they like."""
-        if not marks:
+        if not marks or all(mark.activity == "finished" for mark in marks):
             return None
         if all(is_timed(mark.phase, mark.activity) for mark in marks):
             limit_s: float | None = self._pace.step_limit_s

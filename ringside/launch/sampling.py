@@ -6,6 +6,7 @@ thread that owns it.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -79,23 +80,25 @@ class Sampler:
                 stream.write(msgspec.json.encode(sample) + b"\n")
             self._num_lines += 1
             if self._num_lines >= MAX_LINES:
-                kept = thinned(read_samples(self._run), sample.t)
+                kept = thinned(read_samples(self._run))
                 lines = b"".join(msgspec.json.encode(one) + b"\n" for one in kept)
                 write_atomic(self._run.gpus, lines)
                 self._num_lines = len(kept)
 
 
-def thinned(samples: Sequence[Sample], now: float) -> list[Sample]:
+def thinned(samples: Sequence[Sample]) -> list[Sample]:
     """The newest `RECENT_S` seconds whole, and before them about `NUM_OLD` samples at equal gaps.
 
-    So the whole run is seen, however long it is.
+    So the whole run is seen, however long it is. They are taken by their number and by the time
+    between neighbours: the clock may have been set back meanwhile.
     """
-    old = [sample for sample in samples if sample.t < now - RECENT_S]
-    if len(old) <= NUM_OLD:
+    num_old = len(samples) - round(RECENT_S / PERIOD_S) - 1
+    if num_old <= NUM_OLD:
         return list(samples)
-    gap_s = (old[-1].t - old[0].t) / NUM_OLD
-    kept: list[Sample] = []
-    for sample in old:
-        if not kept or sample.t - kept[-1].t >= gap_s:
-            kept.append(sample)
-    return [*kept, *samples[len(old) :]]
+    steps = (max(0.0, b.t - a.t) for a, b in itertools.pairwise(samples[:num_old]))
+    clock = list(itertools.accumulate(steps, initial=0.0))
+    gap_s, kept = clock[-1] / NUM_OLD, [0]
+    for number, t in enumerate(clock):
+        if t - clock[kept[-1]] >= gap_s > 0:
+            kept.append(number)
+    return [*(samples[number] for number in kept), *samples[num_old:]]

@@ -26,6 +26,7 @@ from ringside.launch.retry import retry
 from ringside.launch.sampling import Sampler
 from ringside.launch.stack_dump import rank_processes
 from ringside.launch.stall import StallWatch
+from ringside.launch.stop import request_stop
 from ringside.launch.turn import Turn
 from ringside.launch.verdict import Verdict, judge
 from ringside.records import write_exit, write_owner
@@ -104,14 +105,24 @@ class Supervisor:
         return self.spec.time_limit_s if self.spec else None
 
     def _wait_for_turn(self) -> bool:
-        """Until this run may use its devices; False when it was stopped before."""
+        """Until this run may use its devices; False when it was stopped, or deleted, before."""
         turn = Turn(self.run) if self._may_wait() else None
         kinds = ("stop",) if turn is None else ("stop", "stop-after-epoch")
-        while not (self.signalled or any(map(self.run.requested, kinds))):
+        while not (self.signalled or self._is_deleted() or any(map(self.run.requested, kinds))):
             if turn is None or turn.take():
                 return True
             self._beat()
             time.sleep(POLL_S)
+        return False
+
+    def _is_deleted(self) -> bool:
+        """Whether its folder is gone from the runs folder; where that is gone too, it may return."""
+        try:
+            self.run.path.stat()
+        except FileNotFoundError:
+            return self.run.path.parent.is_dir()
+        except OSError:
+            return False
         return False
 
     def _start(self) -> None:
@@ -236,7 +247,7 @@ def main(argv: list[str]) -> str | None:
     try:
         supervisor = Supervisor(run)
         verdict = _supervise(supervisor)
-        again = _retried(run, verdict)
+        again = None if supervisor.signalled else _retried(run, verdict)
         write_exit(
             run,
             state=verdict.state,
@@ -246,6 +257,9 @@ def main(argv: list[str]) -> str | None:
             failure=verdict.failure,
             retried_as=again.id if again else None,
         )
+        # Whoever asked for a stop while the other try was being started means that one.
+        if again and (supervisor.signalled or run.requested("stop")):
+            request_stop(again)
     except RingsideError as error:
         return str(error)
     return None

@@ -170,7 +170,7 @@ def test_an_address_of_no_run_says_so_and_shows_the_list(open_tab, site):
 def test_every_page_fits(open_tab, artefacts, story, width, dark):
     run = story[1].id
     paths = {"train": "/", "run": f"/runs?run={run}", "compare": "/compare"}
-    ready = {"train": ".rs-pictures img", "run": "#curve-loss svg, #curve-loss canvas",
+    ready = {"train": ".rs-pictures img", "run": "figure[data-plot=loss] svg",
              "compare": "#comparison td"}  # fmt: skip
     for name, path in paths.items():
         tab = open_tab(path, width=width, dark=dark)

@@ -95,7 +95,8 @@ def planted(**changes):
         ({"row": 1, "rate": 3790.0}, ["met", "met", "missed", "met"]),
         ({"row": 2, "rate": 1001.0}, ["met", "met", "met", "missed"]),
         ({"row": 2, "preset": "data_parallel"}, ["met", "met", "met", "not measured"]),
-        ({"row": 0, "step_ms": (261.0,) * 4}, ["met", "not measured", "met", "met"]),
+        ({"row": 0, "step_ms": (261.0,) * 4}, ["not measured", "not measured", "met", "met"]),
+        ({"row": 0, "step_ms": (200.0, 300.0) * 4}, ["not measured", "not measured", "met", "met"]),
         ({"row": 0, "batch": 64}, ["met", "not measured", "met", "met"]),
     ],
 )
@@ -144,6 +145,21 @@ def test_a_line_is_the_median_of_its_windows():
     assert one.spread_ratio == pytest.approx(10 / 11)
     assert one.samples_per_s == pytest.approx(128 / 0.011)
     assert line(step_ms=(1.0,) * 4).samples_per_s is None
+
+
+def test_one_hiccup_is_no_noise_and_unequal_windows_are():
+    assert line(step_ms=(10.0, 10.0, 11.0, 11.0, 10.0, 90.0)).is_right
+    noisy = line(step_ms=(10.0, 20.0, 11.0, 30.0, 14.0, 25.0), cause="link")
+    assert not noisy.is_steady
+    assert noisy.is_right is None
+    assert list(table(*singles(), noisy).factors("nvlink")) == []
+
+
+def test_more_than_all_devices_alone_is_a_doubt():
+    """Of 2 x 1,000 images/s."""
+    doubts = list(table(*singles(), line(rate=2300.0), line(preset="fsdp", rate=2050.0)).doubts())
+    assert len(doubts) == 1
+    assert doubts[0].startswith("nvlink-256-ddp: 115% of")
 
 
 def test_the_report_says_what_is_missing_and_wrong():

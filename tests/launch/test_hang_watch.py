@@ -126,6 +126,20 @@ def test_what_takes_the_time_it_needs_is_no_standstill(run, clock, mark):
     assert not run.hang.exists()
 
 
+@pytest.mark.parametrize("phase", ["train", "evaluate"])
+def test_ranks_that_have_finished_stand_still_by_right(run, clock, phase):
+    """What they leave takes its time: connections, loader workers, a tracker's upload."""
+    EventWriter(run.events).write(
+        Evaluated(epoch=1, num_evaluated=1, evaluation_time_s=1.0, val_loss=1.0, auc_macro=None,
+                  num_auc_classes=0, num_classes=1, f1_macro=0, f1_micro=0, map_macro=None)
+    )  # fmt: skip
+    leave(run, stands(0, phase, "finished"), stands(1, phase, "finished"))
+    assert not clock.after(2 * FIRST_STEPS_S)
+    assert not run.hang.exists()
+    leave(run, stands(1, phase, "forward" if phase == "train" else "evaluate"))
+    assert clock.after(FIRST_STEPS_S + 2)
+
+
 def test_scoring_stands_still_when_it_takes_ten_times_as_long_as_before(run, clock):
     EventWriter(run.events).write(
         Evaluated(epoch=1, num_evaluated=1, evaluation_time_s=9.0, val_loss=1.0, auc_macro=None,

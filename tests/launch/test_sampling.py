@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -19,9 +20,9 @@ from ringside.hardware import Gpu
 from ringside.identity import wait_until
 from ringside.launch import sampling
 from ringside.launch.rank_load import RankLoad
-from ringside.launch.sampling import Sampler
+from ringside.launch.sampling import Sampler, thinned
 from ringside.machine.gpu_sample import GpuSampler
-from ringside.samples import read_samples
+from ringside.samples import Sample, read_samples
 
 GIB = 2**30
 
@@ -217,3 +218,17 @@ def test_a_disk_that_is_full_costs_samples_only(driver, run, monkeypatch):
     assert sampler._thread.is_alive()
     sampler.end()
     assert not sampler._thread.is_alive()
+
+
+def test_a_clock_that_was_set_back_is_thinned_all_the_same():
+    """By an hour, after the file was filled once."""
+    times = [*(2.0 * n for n in range(2700)), *(2.0 * n - 3600.0 for n in range(2700, 3000))]
+    samples = [Sample(t=t) for t in times]
+    kept = thinned(samples)
+    assert kept[-301:] == samples[-301:]
+    assert kept[0] == samples[0]
+    gaps = {after.t - before.t for before, after in itertools.pairwise(kept[:-301])}
+    assert gaps == {6.0}  # more than a 1200th of 1 h 30 min
+    # And when it was set back in the middle of what is old by now.
+    middle = samples[:1000] + [Sample(t=sample.t - 3600.0) for sample in samples[1000:]]
+    assert 900 <= len(thinned(middle)) - 301 <= 1201

@@ -62,6 +62,14 @@ def test_a_silent_supervisor_is_told_from_a_silent_trainer(heard):
     assert heard(marks=still, touched=late).silent == ("trainer", "supervisor")
 
 
+def test_long_steps_are_no_silence_while_somebody_watches_them(heard):
+    """Steps of minutes: the supervisor, which knows how long they take, sees no standstill."""
+    still = (("train", "backward", NOW - TRAINER_SILENT_S - 60),)
+    assert heard(marks=still).silent == ()
+    assert heard(marks=still, hangs=True).silent == ("trainer",)
+    assert heard(kind="terminal", marks=still).silent == ("trainer",)
+
+
 @pytest.mark.parametrize("phase", ["setup", "compile", "evaluate", "save"])
 def test_a_phase_that_takes_its_time_is_no_silence(heard, phase):
     assert heard(marks=((phase, "begin", NOW - 900),)).silent == ()

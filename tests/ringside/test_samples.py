@@ -68,7 +68,7 @@ def test_a_week_stays_small_and_is_seen_from_its_first_to_its_last_sample():
     for t in range(0, end, 2):
         kept.append(Sample(t=float(t)))
         if len(kept) >= 3000:
-            kept = thinned(kept, float(t))
+            kept = thinned(kept)
     assert len(kept) <= 3000
     times = [one.t for one in kept]
     assert times[0] == 0.0
@@ -86,6 +86,13 @@ def test_the_median_is_by_time_not_by_line():
     (power,) = series_of([*old, *new])
     assert statistics.median([300.0] * 10 + [500.0] * 30) == 500.0
     assert (power.p50, power.max, power.last) == (300.0, 500.0, 500.0)
+
+
+def test_a_clock_that_was_set_back_is_no_time():
+    """One high sample before an hour that went backwards."""
+    times = (0.0, 2.0, 4.0, 6.0, -3600.0, -3598.0, -3596.0)
+    (power,) = series_of([sample(t, 900.0 if t == -3600.0 else 100.0) for t in times])
+    assert (power.p50, power.max) == (100.0, 900.0)
 
 
 def test_a_curve_for_each_gpu_and_rank_and_none_for_what_is_not_told():
@@ -117,7 +124,12 @@ def test_thinning_keeps_the_extremes_the_order_and_the_newest(values, limit):
     assert {max(values), min(values)} <= {value for _, value in kept}
 
 
-def test_what_held_the_clocks_down_as_a_share_of_the_samples():
+def test_what_held_the_clocks_down_as_a_share_of_the_time():
     slow = {"throttle_reasons": ("power cap",)}
     samples = [sample(1.0, 1.0, **slow), sample(2.0, 1.0, 1.0), sample(3.0, 1.0), sample(4.0, 1.0)]
     assert throttled(samples) == {0: {"power cap": 0.25}, 1: {}}
+    # Thinned: nine minutes at ease in as many lines as the one in which it was slowed.
+    eased = [sample(30.0 * n, 1.0) for n in range(18)]
+    slowed = [sample(540.0 + 60.0 * n / 18, 1.0, **slow) for n in range(18)]
+    assert throttled([*eased, *slowed])[0]["power cap"] == pytest.approx(0.1)
+    assert throttled([]) == {}

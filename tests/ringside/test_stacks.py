@@ -64,6 +64,7 @@ def test_a_process_that_holds_python_s_lock_answers(run):
     with subprocess.Popen(argv, cwd=CLONE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout.readline() == b"ready\n"
+            assert wait_until(lambda: "hangs_in_c" in ask(process, path), 5.0)
             once = parse_stacks(ask(process, path))
             twice = parse_stacks(ask(process, path))
         finally:
@@ -92,6 +93,19 @@ def test_the_file_is_bounded_and_an_empty_one_is_removed(tmp_path):
         os.truncate(path, 0)
         asked.end()
         assert not path.exists()
+    """
+    argv = [sys.executable, "-c", dedent(code), str(tmp_path / "x")]
+    subprocess.run(argv, cwd=CLONE, check=True)
+
+
+def test_who_asks_while_the_run_ends_does_not_end_it(tmp_path):
+    code = """
+        import os, sys
+        from pathlib import Path
+        from training import asked_stacks
+        asked = asked_stacks.AskedStacks(Path(sys.argv[1]))
+        asked.end()
+        os.kill(os.getpid(), asked_stacks.SIGNAL)
     """
     argv = [sys.executable, "-c", dedent(code), str(tmp_path / "x")]
     subprocess.run(argv, cwd=CLONE, check=True)

@@ -63,7 +63,7 @@ def draw_importing() -> ImportParts:
                 )
             with gr.Column(scale=10, min_width=220):
                 upload = gr.File(
-                    label=say("field.preset_file"), elem_id="field-preset-file", height=150,
+                    label=say("library.drop_preset"), elem_id="field-preset-file", height=150,
                     file_types=FILE_TYPES,
                 )  # fmt: skip
         report = block("import-report")

@@ -123,7 +123,7 @@ def _draw_making() -> dict[str, Any]:
             block("take-in-heading", heading(say("library.take_in")))
             block("take-in-lead", soft(say("library.take_in_lead")))
             upload = gr.File(
-                label=say("field.playbook_file"), elem_id="field-playbook-file", height=130,
+                label=say("library.drop_playbook"), elem_id="field-playbook-file", height=130,
                 file_types=[".zip"],
             )  # fmt: skip
     return {"runs": runs, "title": title, "make": make, "making": making, "upload": upload}
@@ -179,7 +179,7 @@ class PlaybookHandlers:
             api_name="make_playbook", **quick,
         )  # fmt: skip
         parts.timer.tick(
-            self.poll, {parts.list}, [parts.making, parts.timer, *opened], api_name="poll_making",
+            self.poll, None, [parts.making, parts.timer, *opened], api_name="poll_making",
             **QUICK,
         )  # fmt: skip
         parts.upload.upload(
@@ -267,7 +267,7 @@ class PlaybookHandlers:
         return self._making()
 
     @quiet
-    def poll(self, data: Changes) -> Changes:
+    def poll(self) -> Changes:
         """Where the playbook under way stands; once it is there, it is opened."""
         state = self.settings.making.state
         if state.kind == "done":

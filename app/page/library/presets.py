@@ -1,4 +1,4 @@
-"""The presets on their page: the list, the opened one, its differences and versions, its actions."""
+"""The presets on their page: the list, and the opened one with all that is done with it."""
 
 from __future__ import annotations
 
