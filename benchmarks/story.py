@@ -31,7 +31,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-from story_cells import NOT_ON_CPU, PRESETS, TRANSPORTS, Cell, Job, Line, all_specs
+from story_cells import NOT_ON_CPU, PRESETS, STEADY_RATIO, TRANSPORTS, Cell, Job, Line, all_specs
 from story_launch import say
 from story_report import MISSED, Table, bars, markdown
 from story_visit import Visit
@@ -141,14 +141,16 @@ def head(options: argparse.Namespace, lines: list[Line]) -> str:
     first = next((line for line in lines if line.device_name), None)
     versions = first.versions if first else {}
     known = ", ".join(f"{name} {versions[name]}" for name in sorted(versions))
+    command = " ".join(word for word in sys.argv[1:] if word != "--print")
     return (
         f"# The story's table, {time.strftime('%Y-%m-%d')}\n\n"
         f"{options.processes} x {first.device_name if first else 'nothing yet'}; {known}. "
         f"{options.model}, {options.image_size} px, made-up images on the device (source "
         "`synthetic`), so that data hold no cell back. Windows of the second epoch without a "
         f"profiler, {options.window_seconds} s each or one step; spread is half their range around "
-        "the median.\n\n"
-        f"    python benchmarks/story.py {' '.join(sys.argv[1:])}"
+        f"the median. A cell counts where half of their middle half is within {STEADY_RATIO:.0%} "
+        "of the median.\n\n"
+        f"    python benchmarks/story.py {command}"
     )
 
 

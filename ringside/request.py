@@ -174,6 +174,8 @@ def continue_run(
         request_id=None,
         queue=queue,
         beside=beside,
+        # Another try has used its own up, and goes on as what was asked for.
+        retries=spec.retries if spec.retry_of is None else MAX_RETRIES,
         retry_of=None,
     )
 

@@ -348,12 +348,13 @@ def running_beside(root: Path, spec: RunSpec, num_cores: int) -> list[str]:
     """Names of unfinished runs that a run of `spec` would share its GPUs or cores with.
 
     On a CPU, processes share when all of them together have more threads than there are cores.
+    A run of a newer Ringside, which nobody here can read, counts for none.
     """
     live = [
         (run.name, other)
         for run in list_run_dirs(root)
         if not run.exit.exists() and (other := run.read(run.spec, RunSpec)) is not None
-        and fold_run(run).state not in IDLE_STATES and other.device == spec.device
+        and other.format <= FORMAT and fold_run(run).state not in IDLE_STATES and other.device == spec.device
     ]  # fmt: skip
     if spec.device == "cuda":
         return [name for name, other in live if set(other.gpu_ids) & set(spec.gpu_ids)]

@@ -133,8 +133,8 @@ class RunDir:
         self.write(self.requests / f"{kind}.json", {"t": time.time(), **details})
 
     def requested(self, kind: str) -> bool:
-        """Whether somebody asked for `kind`."""
-        return bool((self.requests / f"{kind}.json").exists())
+        """Whether somebody asked for `kind`; a folder that does not answer now is asked again."""
+        return os.path.exists(self.requests / f"{kind}.json")
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,8 +13,10 @@ from app.commands.reading import print_columns, print_json
 from ringside import hub_library, libraries, presets
 from ringside.errors import PresetError
 from ringside.rundir import iter_files, runs_root, write_atomic
-from ringside.shelf.measured import Trial, measured, trials, words_of
 from ringside.words import say
+
+if TYPE_CHECKING:
+    from ringside.shelf.measured import Measured, Trial
 
 SHORT_CHECKSUM = 12
 
@@ -23,6 +26,8 @@ def list_presets(*, as_json: bool) -> None:
     library = presets.Library()
     places = {source.place: libraries.provenance(source) for source in library.sources}
     if as_json:
+        from ringside.shelf.measured import trials
+
         found = trials(runs_root())
         print_json([summary_json(preset, library, places, found) for preset in library])
     else:
@@ -44,6 +49,8 @@ def summary_json(
     found: Sequence[Trial],
 ) -> dict[str, object]:
     """The frozen shape of a line of `presets list --json`."""
+    from ringside.shelf.measured import measured
+
     return {
         "name": preset.name,
         "title": preset.about.title,
@@ -64,6 +71,8 @@ def _row(preset: presets.Preset) -> tuple[str, ...]:
 
 def show(name: str, *, as_json: bool) -> None:
     """Print one preset."""
+    from ringside.shelf.measured import measured, trials
+
     preset = presets.Library().get(name)
     found = measured(preset, trials(runs_root()))
     if as_json:
@@ -76,12 +85,18 @@ def show(name: str, *, as_json: bool) -> None:
     print(f"{preset.name}: {about.title} ({preset.origin}, {preset.path})")
     print(f"why     {about.why}\nwhen    {about.when}\nlimits  {about.limits}")
     print(f"devices {', '.join(about.devices)}")
+    _print_measured(found)
+    print()
+    print(Path(preset.path).read_text(encoding="utf-8-sig"))
+
+
+def _print_measured(found: Sequence[Measured]) -> None:
+    from ringside.shelf.measured import words_of
+
     for row in found:
         print(say("measured.line", sentence=words_of(row)))
     if not found:
         print(say("measured.nothing"))
-    print()
-    print(Path(preset.path).read_text(encoding="utf-8-sig"))
 
 
 def render(name: str | None, *, processes: int | None, check: bool) -> None:

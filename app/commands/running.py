@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ringside.errors import SpecError
+from ringside.errors import RunDirError, SpecError
 from ringside.events import Evaluated, Event, PhaseStarted, RunStarted, Warned, decode_lines
 from ringside.hardware import Hardware, read_hardware
 from ringside.request import RunRequest, resolve
@@ -174,6 +174,8 @@ def lines_of(run: RunDir) -> Iterator[str]:
             yield from (epoch_line(row, told) for row in told.epochs[num_epochs:])
             yield ending(reader.record)
             return
+        if not run.path.is_dir():
+            raise RunDirError(f"{run.name} was deleted while it was followed: {run.path} is gone.")
         time.sleep(POLL_S)
 
 

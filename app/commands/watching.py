@@ -114,4 +114,11 @@ def _print_native(run: RunDir) -> None:
             continue
         print(f"\nrank {rank}, by py-spy", flush=True)
         argv = [tool, "dump", "--native", "--pid", str(process.pid)]
-        subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=NATIVE_S, check=False)
+        try:
+            subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=NATIVE_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise LaunchError(
+                f"py-spy had no stacks of rank {rank} within {NATIVE_S:.0f} s; ask again."
+            ) from None
+        except OSError as error:
+            raise LaunchError(f"py-spy cannot be started: {tool}: {error.strerror}.") from None

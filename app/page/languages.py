@@ -126,7 +126,9 @@ class Languages:
             return
         language = language_for(request)
         with speaking(language):
-            await self.app(scope, receive, _Begun(send, language))
+            # Other HTML, such as a playbook's own page, is sent as it is.
+            begun = _Begun(send, language) if _is_page(scope["path"]) else send
+            await self.app(scope, receive, begun)
 
 
 def _is_page(path: str) -> bool:

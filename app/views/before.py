@@ -84,7 +84,7 @@ def accepted_of(values: Values) -> frozenset[str]:
     """The codes of the warnings that were ticked; anything unreadable is none."""
     try:
         codes = json.loads(values.get("accepted") or "[]")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return frozenset()
     if not isinstance(codes, list):
         return frozenset()

@@ -29,7 +29,7 @@ OWN_FIELD = {"learning_rate": "learning_rate", "precision": "mixed_precision"}
 def request_of(values: Values) -> RunRequest:
     """The request that a filled form stands for; empty fields take the default."""
     return RunRequest(
-        preset=values.get("preset") or "",
+        preset=_text(values, "preset") or "",
         data=data_text(values),
         model=_text(values, "model"),
         epochs=_whole(values, "epochs"),
@@ -41,7 +41,7 @@ def request_of(values: Values) -> RunRequest:
         seed=_whole(values, "seed"),
         weights=_text(values, "weights"),
         profile=_whole(values, "profile"),
-        gpus=tuple(int(index) for index in values.get("gpus") or ()) or None,
+        gpus=_gpus(values),
         queue=values.get("when_busy") == WAIT,
         beside=values.get("when_busy") == BESIDE,
         time_limit_s=_seconds(values, "time_limit"),
@@ -89,9 +89,18 @@ def _whole(values: Values, name: str) -> int | None:
     value = values.get(name)
     if value is None or value == "":
         return None
-    if isinstance(value, float) and not value.is_integer():
-        raise SpecError(say("train.whole", name=say(f"field.{name}"), value=value))
-    return int(value)
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or (isinstance(value, float) and number != value):
+        raise SpecError(say("train.whole", name=say(f"field.{name}"), value=str(value)[:80]))
+    return number
+
+
+def _gpus(values: Values) -> tuple[int, ...] | None:
+    indices = (_whole({"gpus": one}, "gpus") for one in values.get("gpus") or ())
+    return tuple(index for index in indices if index is not None) or None
 
 
 def _seconds(values: Values, name: str) -> int | None:
@@ -109,8 +118,16 @@ def _overrides(values: Values) -> dict[str, str]:
             continue
         if setting in taken:
             raise SpecError(say("train.twice", name=say(f"field.{field}")))
-        overrides[setting] = repr(float(value)) if field == "learning_rate" else str(value)
+        overrides[setting] = _number(value, field) if field == "learning_rate" else str(value)
     return overrides
+
+
+def _number(value: Any, name: str) -> str:
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        wrong = say("train.number", name=say(f"field.{name}"), value=str(value)[:80])
+        raise SpecError(wrong) from None
 
 
 def _key_and_value(line: str) -> tuple[str, str]:

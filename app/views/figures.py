@@ -99,4 +99,4 @@ def since(t: float | None, now: float) -> str:
     for limit, step, unit in ((100, 1, "s"), (6000, 60, "min"), (172800, 3600, "h")):
         if gone < limit:
             return f"{gone // step} {unit}"
-    return f"{gone // 86400} days"
+    return say("figures.days", n=gone // 86400)

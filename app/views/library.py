@@ -90,8 +90,9 @@ class PairView:
 def preset_rows(
     library: Library, found: Sequence[Trial] = (), playbooks: Sequence[Entry] = ()
 ) -> list[PresetRow]:
-    """All presets in the order of the library."""
-    return [_row(preset, tuple(_measured(preset, found, playbooks))) for preset in library]
+    """All presets: those that may be changed first, then in the order of the library."""
+    rows = [_row(preset, tuple(_measured(preset, found, playbooks))) for preset in library]
+    return sorted(rows, key=lambda row: not row.is_own)
 
 
 def preset_view(

@@ -39,7 +39,7 @@ class PlaybookRow:
 class PlaybookView:
     """One playbook opened.
 
-    `runs` are (name, preset's strategy, verdict, speed-up, AUC, F1); `is_packed` tells that its
+    `runs` are (name, preset, verdict, speed-up, AUC, F1); `is_packed` tells that its
     recorded runs cannot be looked at before it is imported.
     """
 

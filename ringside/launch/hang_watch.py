@@ -62,6 +62,8 @@ class HangWatch:
             return
         try:
             self._look(now)
+        except OSError:
+            return  # The folder does not answer now.
         except Exception:
             traceback.print_exc()
             self._is_broken = True

@@ -57,11 +57,16 @@ class Sampler:
         with ExitStack() as stack, suppress(Exception):
             gpus = self._open(stack)
             while not self._over.wait(PERIOD_S):
-                sample = Sample(
-                    t=time.time(), gpus=tuple(gpu.sample() for gpu in gpus), ranks=self._load.now()
-                )
-                if (sample.gpus or sample.ranks) and not self._over.is_set():
-                    self._keep(sample)
+                # What fails costs this sample.
+                with suppress(Exception):
+                    self._sample(gpus)
+
+    def _sample(self, gpus: Sequence[GpuSampler]) -> None:
+        sample = Sample(
+            t=time.time(), gpus=tuple(gpu.sample() for gpu in gpus), ranks=self._load.now()
+        )
+        if (sample.gpus or sample.ranks) and not self._over.is_set():
+            self._keep(sample)
 
     def _open(self, stack: ExitStack) -> list[GpuSampler]:
         """The GPUs of the run; none on a CPU, and none where the driver does not answer."""

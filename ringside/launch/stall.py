@@ -36,7 +36,10 @@ class StallWatch:
         if now - self._looked < LOOK_S:
             return None
         self._looked = now
-        marks = read_marks(self._run)
+        try:
+            marks = read_marks(self._run)
+        except OSError:
+            return None  # The folder does not answer now, which is no reason to end the run.
         timed = all(is_timed(mark.phase, mark.activity) for mark in marks)
         if marks != self._seen or not timed:
             self._seen, self._changed = marks, now

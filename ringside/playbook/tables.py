@@ -83,10 +83,13 @@ def result_notes(playbook: Playbook) -> list[str]:
     """What the numbers rest on."""
     found = [
         "Speed leaves out the first epoch. A speed-up is images/s over those of the baseline on "
-        "one device.",
-        f"Differences of scores are against {playbook.runs[0].name}, with the 95 % interval of a "
-        "paired bootstrap where both runs kept their predictions.",
+        "one device."
     ]
+    if len(playbook.runs) > 1:
+        found.append(
+            f"Differences of scores are against {playbook.runs[0].name}, with the 95 % interval "
+            "of a paired bootstrap where both runs kept their predictions."
+        )
     for run in playbook.runs:
         speedup = run.result.speedup
         if speedup.value is None and speedup.reason:

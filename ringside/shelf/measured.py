@@ -139,11 +139,14 @@ def trials(root: Path, within_s: float | None = None) -> list[Trial]:
 
 def measured(preset: Preset, found: Iterable[Trial]) -> list[Measured]:
     """What was measured of a preset as it stands, the most often measured hardware first."""
+    named = [trial for trial in found if trial.preset == preset.name]
+    if not named:
+        return []
     file = preset.file
     settings = settings_of(file.accelerate, file.training, file.environment)
     groups: dict[Fingerprint, list[Trial]] = defaultdict(list)
-    for trial in found:
-        if (trial.preset, trial.settings) == (preset.name, settings):
+    for trial in named:
+        if trial.settings == settings:
             groups[trial.fingerprint].append(trial)
     rows = [_together(fingerprint, group) for fingerprint, group in groups.items()]
     return sorted(rows, key=lambda one: (-one.num_runs, -one.last_t))

@@ -64,7 +64,7 @@ FLAGS = {
     "presets diff": "--all --json",
     "presets adapt": "--choose --devices --json --made-for --micro-batch --save-as",
     "presets fetch": "",
-    "playbook export": "--keep --out --title",
+    "playbook export": "--keep --title",
     "playbook import": "--json",
     "playbook list": "--cause --hardware --json --model --search",
     "playbook show": "--json --run",

@@ -7,6 +7,7 @@ import pytest
 from app.views import figures
 from app.views.machine import machine_lines
 from ringside.hardware import Gpu, Hardware
+from ringside.words import speaking
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,11 @@ def test_missing_is_a_dash_and_never_zero(function):
 )
 def test_how_long_ago(gone_s, text):
     assert figures.since(1000.0, 1000.0 + gone_s) == text
+
+
+def test_days_are_days_of_the_reader_s_language():
+    with speaking("zh"):
+        assert figures.since(0.0, 200_000.0) == "2 天"
 
 
 def test_a_clock_that_went_back_is_no_negative_age():

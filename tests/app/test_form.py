@@ -46,6 +46,20 @@ def test_whole_numbers_may_come_as_floats():
         fields.request_of(FILLED | {"batch": 0.5})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("epochs", "many"), ("seed", float("nan")), ("batch", float("inf")), ("processes", [1]),
+     ("learning_rate", "fast"), ("gpus", ["x"]), ("gpus", [1e400]), ("preset", ["ddp"])],
+)  # fmt: skip
+def test_a_value_of_no_kind_is_refused_by_the_name_of_its_field(hardware, runs_root, name, value):
+    """An address or a stranger may send anything into any field."""
+    said = form.plan(FILLED | {name: value}, hardware)
+    assert said.spec is None
+    before = look_before(FILLED | {name: value}, hardware, runs_root, lambda _: None)
+    assert said.sentence in [item.sentence for item in before.found.errors]
+    assert say(f"field.{name}") in said.sentence or name == "preset"
+
+
 def test_other_settings_one_a_line():
     request = fields.request_of(
         FILLED | {"overrides": "optimizer=sgd\n\n warmup_epochs = 1 ", "learning_rate": 0.01}

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from app import cli
+from app.commands import running, watching
 from app.commands.watching import stack_lines
 from app.views.watching import hang_lines, sample_lines
+from ringside import identity
+from ringside.errors import LaunchError
 from ringside.hang import Hang, Standstill
 from ringside.marks import Mark
 from ringside.records import ExitRecord, Failure
@@ -162,3 +168,26 @@ def test_ranks_are_told_with_their_place_and_our_own_calls():
     everything = list(stack_lines(stacks, marks, threads=True))
     assert "  rank 0, thread main" in everything
     assert "    torch/distributed/distributed_c10d.py:9 all_gather" in everything
+
+
+def test_following_a_run_that_is_deleted_ends(ringside, live, monkeypatch):
+    deletes = SimpleNamespace(sleep=lambda _: shutil.rmtree(live.path))
+    monkeypatch.setattr(running, "time", deletes)
+    code, _, err = ringside("watch", RUN)
+    assert code == 2
+    assert "calm-fox was deleted while it was followed" in err
+
+
+def test_a_py_spy_that_does_not_come_back_is_told(live, monkeypatch, tmp_path):
+    tool = tmp_path / "py-spy"
+    tool.write_text("#!/bin/sh\nexec sleep 30\n")
+    tool.chmod(0o755)
+    monkeypatch.setattr(watching.shutil, "which", lambda *_, **__: str(tool))
+    monkeypatch.setattr(watching, "NATIVE_S", 0.2)
+    me = identity.of(os.getpid())
+    monkeypatch.setattr(watching, "rank_processes", lambda *_: {3: me})
+    with pytest.raises(LaunchError, match="py-spy had no stacks of rank 3 within"):
+        watching._print_native(live)
+    tool.write_text("no program")
+    with pytest.raises(LaunchError, match="py-spy cannot be started: .*Exec format error"):
+        watching._print_native(live)

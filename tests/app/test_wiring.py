@@ -52,7 +52,7 @@ def test_every_event_is_named_and_private(site):
         "language_of_doctor", "language_of_library", "open_library", "preset_sources", "show_preset",
         "preset_difference", "name_preset", "clone_preset", "rename_preset", "ask_to_delete_preset",
         "keep_preset", "delete_preset", "bring_back", "edit_preset", "edit_as", "check_preset",
-        "save_preset", "cancel_preset", "close_editor", "read_preset_file", "look_at_import",
+        "save_preset", "cancel_preset", "read_preset_file", "look_at_import",
         "save_import", "show_playbook", "playbook_difference", "make_playbook", "poll_making",
         "import_playbook", "unpack_playbook", "ask_to_remove", "keep_playbook", "remove_playbook",
         "replay_playbook", "replay_playbook_open", "playbook_of_run", "playbook_of_run_open",

@@ -86,7 +86,7 @@ def test_a_check_outlives_its_tab_and_its_bad_files_are_left_out(open_tab, site,
     assert details.locator("img").get_attribute("src").startswith("data:image/png")
 
     ask_for_little(tab)
-    tab.wait_for_selector("#plan >> text=The check found 1 bad file")
+    tab.wait_for_selector("text=/1 bad file found by the check, the first is 09.png/")
     tab.get_by_label("Leave them out").check()
     tab.wait_for_selector("#plan >> text=1 bad file left out of this run")
     tab.wait_for_selector("#data-facts >> text=59 images")

@@ -25,11 +25,11 @@ def file(root: Path, write_run: Any, make_spec: Any, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_one_request_no_complaint_and_nothing_wider_than_the_window(browser, file, scheme):
+def test_one_request_no_complaint_and_nothing_wider_than_the_window(chromium, file, scheme):
     requests: list[str] = []
     complaints: list[str] = []
     for width in (1280, 390):
-        context = browser.new_context(
+        context = chromium.new_context(
             color_scheme=scheme, viewport={"width": width, "height": 800}, offline=True
         )
         page = context.new_page()
@@ -42,7 +42,7 @@ def test_one_request_no_complaint_and_nothing_wider_than_the_window(browser, fil
         ]
         assert shown == [".large" if width > 720 else ".small"]
         ink, paper = page.evaluate(
-            "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+            "(style => [style.color, style.backgroundColor])(getComputedStyle(document.body))"
         )
         assert (brightness(ink) > brightness(paper)) == (scheme == "dark")
         context.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import suppress
+from threading import Thread
 
 import msgspec
 import pytest
@@ -78,6 +80,16 @@ def failed(site, make_spec, write_run, _cleared):
     failure = Failure(rank=1, cause="gpu_memory", kind="out_of_memory")
     write_exit(run, state="failed", reason=error.sentence, return_code=1, failure=failure)
     return run
+
+
+def take_at_once(request):
+    """What a trainer does that looks in the very moment."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            request.unlink()
+            return
+        time.sleep(0.001)
 
 
 def follow_polls(tab):
@@ -213,6 +225,13 @@ def test_requests_are_made_and_shown(open_tab, live):
     tab.wait_for_selector("#run-head .rs-asked >> text=stops after epoch 3")
     (live.run.requests / "checkpoint.json").unlink()
     tab.wait_for_selector("#checkpoint:enabled")
+    taken = Thread(target=take_at_once, args=(live.run.requests / "checkpoint.json",))
+    taken.start()
+    tab.locator("#checkpoint").click()
+    taken.join()
+    # Nobody saw the request: it was met before the page asked again.
+    tab.wait_for_timeout(1500)
+    assert tab.locator("#checkpoint").is_enabled()
     tab.locator("#clone a").click()
     tab.wait_for_url(f"**/?run={LIVE}")
     tab.wait_for_selector("#field-epochs input")

@@ -232,3 +232,20 @@ def test_a_clock_that_was_set_back_is_thinned_all_the_same():
     # And when it was set back in the middle of what is old by now.
     middle = samples[:1000] + [Sample(t=sample.t - 3600.0) for sample in samples[1000:]]
     assert 900 <= len(thinned(middle)) - 301 <= 1201
+
+
+def test_a_sample_that_cannot_be_taken_costs_that_one_only(run, monkeypatch):
+    """A folder on a server that does not answer once."""
+    monkeypatch.setattr(sampling, "PERIOD_S", 0.01)
+    asked = []
+
+    def ranks():
+        asked.append(1)
+        if len(asked) == 1:
+            raise OSError("Stale file handle")
+        return {0: identity.of(os.getpid())}
+
+    sampler = Sampler(run, ranks)
+    sampler.start()
+    assert wait_until(lambda: len(read_samples(run)) >= 2, 5.0)
+    sampler.end()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import filelock
+import msgspec
 import pytest
 
 from app import cli
@@ -25,6 +27,7 @@ from ringside.run import fold_run
 from ringside.rundir import read_new_lines
 from ringside.shelf.deleting import move_aside
 from ringside.shelf.notes import edit_notes, read_notes
+from ringside.spec import RunSpec
 
 SLEEPS = "import time; print('ready', flush=True); time.sleep(120)"
 
@@ -287,3 +290,34 @@ def test_events_that_cannot_be_read_now_are_read_later(shared, monkeypatch):
     assert read_new_lines(path, 0) == (b"", 0)
     monkeypatch.setattr(Path, "open", real)
     assert read_new_lines(path, 0)[1] == path.stat().st_size
+
+
+AWAY = """
+import errno, os, sys, time
+from ringside.launch import supervisor
+begin = time.monotonic()
+
+def broken(call):
+    def answer(path=".", *rest, **options):
+        if 1.5 < time.monotonic() - begin < 3.5 and str(path).startswith(sys.argv[1]):
+            raise OSError(errno.EIO, "Input/output error", str(path))
+        return call(path, *rest, **options)
+    return answer
+
+os.stat, os.scandir = broken(os.stat), broken(os.scandir)
+sys.exit(supervisor.main(sys.argv[1:]))
+"""
+
+
+def test_a_folder_that_does_not_answer_for_a_while_ends_no_run(make_run):
+    """Neither one that trains nor one that waits."""
+    trains = make_run("import time; time.sleep(4.5); print('done')")
+    waits = make_run("print('done')")
+    waits.write(waits.spec, msgspec.structs.replace(waits.read(waits.spec, RunSpec), queue=True))
+    argv = [sys.executable, "-c", AWAY]
+    with (
+        subprocess.Popen([*argv, str(trains.path)], stderr=subprocess.PIPE) as first,
+        subprocess.Popen([*argv, str(waits.path)], stderr=subprocess.PIPE) as second,
+    ):
+        assert [first.communicate(timeout=30)[1], second.communicate(timeout=30)[1]] == [b"", b""]
+    assert [read_exit(run).reason for run in (trains, waits)] == ["Completed.", "Completed."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 from pathlib import Path
@@ -180,6 +181,10 @@ def test_somebody_else_on_a_chosen_gpu(tmp_path):
     states = (state(0, ours), state(1, foreign))
     both = found(tmp_path, RunRequest(preset="ddp"), GPUS, gpus=states)["gpus"]
     assert (both.level, "python (kim) on GPU 1" in both.sentence) == ("warning", True)
+    with speaking("zh"):
+        chinese = found(tmp_path, RunRequest(preset="ddp"), GPUS, gpus=states)["gpus"].sentence
+    assert "python (kim)" in chinese
+    assert " on " not in chinese
     first = RunRequest(preset="ddp", gpus=(0,))
     assert levels(tmp_path, first, GPUS, gpus=states)["gpus"] == "fine"
     assert levels(tmp_path, first, GPUS)["gpus"] == "unknown"
@@ -300,6 +305,13 @@ def test_beside_a_run_on_a_cpu_is_a_warning_and_a_paused_queue_too(tmp_path, hol
     assert "amber-fox" in found(tmp_path, waiting)["beside"].sentence
     change_order(tmp_path, platform.node(), lambda _: Order(is_paused=True))
     assert levels(tmp_path, waiting)["beside"] == "warning"
+
+
+def test_a_run_of_a_newer_ringside_stands_in_nobody_s_way(tmp_path, holder):
+    holder(CPU, "amber-fox")
+    (spec,) = tmp_path.glob("*/spec.json")
+    spec.write_text(json.dumps(json.loads(spec.read_text()) | {"format": 99}))
+    assert levels(tmp_path)["beside"] == "fine"
 
 
 def test_errors_block_and_warnings_have_to_be_accepted(tmp_path):

@@ -70,7 +70,8 @@ def test_a_mask_of_the_shell_is_named():
 def test_a_run_that_goes_on_keeps_its_gpus_or_takes_others(tmp_path):
     asked = resolve(request(gpus=(2, 3), queue=True, time_limit_s=60, retries=1), FOUR)
     run = create_run_dir(tmp_path)
-    run.write(run.spec, msgspec.structs.replace(asked, retry_of="20260101-000000-calm-fox"))
+    tried = msgspec.structs.replace(asked, retry_of="20260101-000000-calm-fox", retries=0)
+    run.write(run.spec, tried)
     last = run.checkpoints / "last"
     last.mkdir()
     (last / "training.pt").touch()

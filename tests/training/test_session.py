@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -99,12 +101,31 @@ def in_the_evaluation(patch: pytest.MonkeyPatch, run: RunDir, epoch: int) -> Non
     patch.setattr(Evaluator, "evaluate", ask_and_evaluate)
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory) -> Callable[..., Path]:
+    """`kept(name, make)`: the folder that `make(parent)` leaves, which is called once."""
+    parent, found = tmp_path_factory.mktemp("kept"), {}
+
+    def get(name: str, make: Callable[[Path], Path]) -> Path:
+        if name not in found:
+            found[name] = make(parent)
+        return found[name]
+
+    return get
+
+
+@pytest.fixture
+def uninterrupted(kept, spec) -> RunDir:
+    """Both epochs in one run; to be read only."""
+    return RunDir(kept("uninterrupted", lambda parent: run_here(spec, parent).path))
+
+
 @pytest.mark.parametrize("epoch", [1, EPOCHS])
 @pytest.mark.parametrize("ask", [at_the_last_step, in_the_evaluation])
 def test_a_stopped_epoch_is_trained_once_and_scored_by_the_resumed_run(
-    ask, epoch, spec, root, stopped
+    ask, epoch, uninterrupted, root, stopped
 ):
-    expected = {row.epoch: row for row in fold_run(run_here(spec, root)).epochs}
+    expected = {row.epoch: row for row in fold_run(uninterrupted).epochs}
     first = stopped(ask, epoch)
     before = fold_run(first)
     assert [row.epoch for row in before.epochs] == list(range(1, epoch + 1))
@@ -138,9 +159,10 @@ def test_an_epoch_of_the_run_before_is_no_warm_up_of_this_one(stopped, root):
 
 
 @pytest.fixture
-def checkpoint(stopped) -> Path:
-    """Of a run that was stopped after its first epoch was trained."""
-    return stopped(in_the_evaluation, 1).checkpoints / "last"
+def checkpoint(kept, stopped, tmp_path) -> Path:
+    """Of a run that was stopped after its first epoch was trained; a copy for each test."""
+    last = kept("stopped", lambda _: stopped(in_the_evaluation, 1).checkpoints / "last")
+    return Path(shutil.copytree(last, tmp_path / "checkpoint"))
 
 
 def resume_from(folder: Path, spec: RunSpec, root: Path) -> Session:

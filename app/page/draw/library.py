@@ -28,7 +28,7 @@ element.addEventListener('click', (event) => {
   event.preventDefault();
   window.history.replaceState(null, '', link.getAttribute('href'));
   props.value = link.dataset.choose;
-  trigger('change');
+  trigger('submit');
   const detail = document.getElementById(props.detail);
   if (detail && detail.getBoundingClientRect().top > window.innerHeight * 0.6)
     detail.scrollIntoView({behavior: 'smooth'});
@@ -48,13 +48,14 @@ new MutationObserver(show).observe(element, {childList: true, subtree: true});
 show();
 """
 
-# A button inside drawn HTML: its words become the component's value.
+# A button inside drawn HTML: its words become the component's value. `change` would come twice, once
+# for the value and once for the press (gradio 6.31).
 PRESS = """
 element.addEventListener('click', (event) => {
   const button = event.target.closest('button[data-press]');
   if (!button) return;
-  props.value = `${button.dataset.press}:${Date.now()}`;
-  trigger('change');
+  props.value = button.dataset.press;
+  trigger('submit');
 });
 """
 

@@ -14,7 +14,7 @@ from app.views.library_making import MakingState
 from app.views.library_playbooks import PlaybookRow, PlaybookView
 from ringside.words import say
 
-RUN_COLUMNS = ("run", "preset", "model", "verdict", "speedup", "auc", "f1")
+RUN_COLUMNS = ("run", "preset", "verdict", "speedup", "auc", "f1")
 
 
 def playbook_list(rows: Sequence[PlaybookRow]) -> str:
@@ -32,7 +32,7 @@ def playbook_head(view: PlaybookView) -> str:
     tags = (row.place, row.made, row.causes)
     facts = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in view.facts)
     columns = [say(f"library.column_{name}") for name in RUN_COLUMNS]
-    runs = table(columns, [[escape(cell) for cell in run] for run in view.runs], left=4)
+    runs = table(columns, [[escape(cell) for cell in run] for run in view.runs], left=3)
     name = quote(row.name)
     left = items(view.left_out, "rs-list rs-soft")
     fold = (

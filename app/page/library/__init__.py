@@ -76,7 +76,7 @@ def _draw_presets() -> tuple[PresetParts, Any]:
             shown = draw_detail()
             editor = draw_editor()
             shown |= draw_sides()
-    return PresetParts(list=shelf, **shown), editor
+    return PresetParts(list=shelf, editor=editor.box, **shown), editor
 
 
 def _unknown(preset: str | None, playbook: str | None) -> list[str]:

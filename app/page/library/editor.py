@@ -82,7 +82,7 @@ def draw_editor() -> EditorParts:
             shown |= _draw_words()
             shown["devices"] = field(
                 gr.CheckboxGroup, "preset_devices",
-                choices=[(say(f"device.{name}"), name) for name in DEVICES], value=list(DEVICES),
+                choices=[(say(f"library.on_{name}"), name) for name in DEVICES], value=list(DEVICES),
             )  # fmt: skip
             shown["settings"] = field(gr.Textbox, "preset_settings", lines=4, max_lines=14)
         with gr.Column(visible=False, elem_id="editor-yaml") as raw:
@@ -137,7 +137,6 @@ class EditorHandlers:
             api_name="save_preset", **quick,
         )  # fmt: skip
         parts.cancel.click(self.close, None, parts.box, api_name="cancel_preset", **quick)
-        chosen.list.change(self.close, None, parts.box, api_name="close_editor", **QUICK)
 
     @careful
     def edit(self, data: Changes) -> Changes:
@@ -192,9 +191,9 @@ class EditorHandlers:
         except preset_store.ChangedError:
             preset_store.lay_aside(seen, text.encode())
             warn(PresetError(say("library.changed_meanwhile", preset=name)))
-            return self.presets.opened(name)
+            return {**self.presets.opened(name), parts.box: gr.Column(visible=True)}
         gr.Info(say("library.saved", preset=kept.name), title=say("page.title"), duration=4)
-        return {**self.presets.opened(kept.name), parts.box: gr.Column(visible=False)}
+        return self.presets.opened(kept.name)
 
     @quiet
     def close(self) -> Changes:

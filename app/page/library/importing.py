@@ -122,7 +122,9 @@ class ImportHandlers:
         found = import_text(content, origin=file.name)
         text = content[: yaml_text.MAX_BYTES].decode("utf-8-sig", "replace")
         shown = "" if found.refused is not None and "\ufffd" in text else text
-        return {**self._looked(found), self.parts.text: shown, self.parts.upload: None}
+        parts = self.parts
+        more = {parts.text: shown, parts.origin: file.name, parts.upload: None}
+        return {**self._looked(found), **more}
 
     @careful
     def look(self, data: Changes) -> Changes:

@@ -166,7 +166,7 @@ class PlaybookHandlers:
         parts = self.parts
         quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         opened, which = parts.opened(), {self.token, parts.list}
-        parts.list.change(
+        parts.list.submit(
             self.show, {parts.list}, opened, trigger_mode="always_last", api_name="show_playbook",
             **QUICK,
         )  # fmt: skip
@@ -195,7 +195,7 @@ class PlaybookHandlers:
         parts.yes.click(
             self.remove, which | {parts.asked}, opened, api_name="remove_playbook", **quick
         )
-        replayed = parts.replay.change(
+        replayed = parts.replay.submit(
             self.replay, which | {parts.replay}, parts.go, api_name="replay_playbook", **quick
         )
         replayed.success(
@@ -223,7 +223,7 @@ class PlaybookHandlers:
         if entry is None:
             return closed | {
                 parts.head: soft(say("library.choose_playbook")), parts.frame: "",
-                parts.replay: gr.HTML(value="", list=""), parts.buttons: gr.Row(visible=False),
+                parts.replay: gr.HTML(list=""), parts.buttons: gr.Row(visible=False),
                 parts.side: gr.Column(visible=False),
             }  # fmt: skip
         view = playbook_view(entry, self.settings.hardware)
@@ -231,7 +231,7 @@ class PlaybookHandlers:
         return closed | {
             parts.head: playbook_head(view),
             parts.frame: playbook_frame(entry.name),
-            parts.replay: gr.HTML(value="", list=playbook_replay(view)),
+            parts.replay: gr.HTML(list=playbook_replay(view)),
             parts.buttons: gr.Row(visible=view.is_own or view.is_packed),
             parts.unpack: gr.Button(visible=view.is_packed),
             parts.remove: gr.Button(visible=view.is_own),
@@ -326,7 +326,7 @@ class PlaybookHandlers:
     def replay(self, data: Changes) -> Changes:
         """Have its preset in the library, and open Train with its run adapted to this machine."""
         entry = self._asked(data)
-        kind = (text_of(data[self.parts.replay]) or "").partition(":")[0]
+        kind = text_of(data[self.parts.replay])
         way = f"&way={kind}" if kind in KINDS else ""
         make_ready(entry.name)
         return {self.parts.go: f"?playbook={quote(entry.name)}{way}"}

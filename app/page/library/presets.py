@@ -66,13 +66,14 @@ class PresetParts:
     everything: gr.Checkbox
     difference: gr.HTML
     history: gr.HTML
+    editor: gr.Column
 
     def opened(self) -> list[Any]:
         """What changes when another preset is opened."""
         return [
             self.list, self.head, self.buttons, self.edit, self.more, self.delete, self.naming,
             self.new_name, self.clone, self.rename, self.confirm, self.asked, self.files, self.side,
-            self.against, self.difference, self.history,
+            self.against, self.difference, self.history, self.editor,
         ]  # fmt: skip
 
 
@@ -138,7 +139,7 @@ class PresetHandlers:
         parts = self.parts
         quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         which, opened = {self.token, parts.list}, parts.opened()
-        parts.list.change(
+        parts.list.submit(
             self.show, {parts.list}, opened, trigger_mode="always_last", api_name="show_preset",
             **QUICK,
         )  # fmt: skip
@@ -159,7 +160,7 @@ class PresetHandlers:
             (parts.clone.click, self.clone, {parts.new_name}, "clone_preset"),
             (parts.rename.click, self.rename, {parts.new_name}, "rename_preset"),
             (parts.yes.click, self.delete, {parts.asked}, "delete_preset"),
-            (parts.history.change, self.bring_back, {parts.history}, "bring_back"),
+            (parts.history.submit, self.bring_back, {parts.history}, "bring_back"),
         ):
             event(handler, which | more, opened, api_name=name, **quick)
 
@@ -175,6 +176,7 @@ class PresetHandlers:
         closed = {
             parts.list: shelf, parts.naming: gr.Column(visible=False),
             parts.confirm: gr.Column(visible=False), parts.asked: "",
+            parts.editor: gr.Column(visible=False),
         }  # fmt: skip
         if preset is None:
             return closed | self._nothing()
@@ -192,7 +194,7 @@ class PresetHandlers:
             parts.side: gr.Column(visible=True),
             parts.against: gr.Dropdown(choices=choices, value=usual),
             parts.difference: self._pairs(preset, usual),
-            parts.history: gr.HTML(value="", list=history(view.versions, is_own=own)),
+            parts.history: gr.HTML(list=history(view.versions, is_own=own)),
         }
 
     @quiet
@@ -260,7 +262,7 @@ class PresetHandlers:
     def bring_back(self, data: Changes) -> Changes:
         """Make an older version the present one."""
         preset = self._asked(data)
-        checksum = (text_of(data[self.parts.history]) or "").partition(":")[0]
+        checksum = text_of(data[self.parts.history]) or ""
         about(checksum[:12])
         return self._said("library.brought_back", preset_store.bring_back(preset, checksum))
 
@@ -275,7 +277,7 @@ class PresetHandlers:
             parts.buttons: gr.Row(visible=False),
             parts.files: "",
             parts.side: gr.Column(visible=False),
-            parts.history: gr.HTML(value="", list=""),
+            parts.history: gr.HTML(list=""),
         }
 
     def _pairs(self, preset: Preset, other: str | None, *, everything: bool = False) -> str:

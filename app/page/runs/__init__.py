@@ -13,7 +13,7 @@ from app.page.runs.actions import ActionHandlers, ActionParts, draw_actions, dra
 from app.page.runs.curves import draw_curves
 from app.page.runs.handlers import Cards, Handlers, Parts
 from app.page.runs.listing import ListHandlers, draw_listing
-from app.page.runs.log import draw_log
+from app.page.runs.log import draw_log, template
 from app.page.runs.shelf import ShelfHandlers, draw_shelf
 from app.page.runs.trying import TryHandlers, draw_trying
 from app.page.settings import PageSettings
@@ -25,7 +25,10 @@ LIVE = Path(__file__).with_name("live.js").read_text(encoding="utf-8")
 def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     """Lay the page out and connect it; called inside the page's context."""
     token = draw_frame(settings, "runs")
-    gr.HTML("", js_on_load=LIVE, elem_id="counts", apply_default_css=False, titles=titles())
+    gr.HTML(
+        "", js_on_load=LIVE, elem_id="counts", apply_default_css=False, titles=titles(),
+        days=template("figures.days"),
+    )  # fmt: skip
     notice = block("notice")
     with gr.Column(visible=False, elem_id="live", elem_classes="rs-stack") as live:
         shown, buttons = _draw_head()
@@ -51,8 +54,8 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     fields = {name: hidden(elem_id) for name, elem_id in HIDDEN.items()}
     parts = Parts(token=token, **fields, notice=notice, live=live, log=log, **shown)
     cards = Cards(
-        ActionHandlers(ActionParts(**buttons), parts.run, token, settings),
-        TryHandlers(trying, parts.run, token, settings),
+        ActionHandlers(ActionParts(**buttons), parts.run, token, parts.pulse, settings),
+        TryHandlers(trying, parts.run, token, parts.pulse, settings),
         ShelfHandlers(shelf, parts.run, token, settings),
         ListHandlers(listing, parts.run, parts.seen, token, settings),
     )

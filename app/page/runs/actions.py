@@ -103,9 +103,10 @@ class ActionHandlers:
     """What the buttons do; nothing here waits for a run, but for its stacks at most 3 s."""
 
     def __init__(
-        self, parts: ActionParts, run: gr.Textbox, token: gr.Textbox, settings: PageSettings
-    ) -> None:
-        self.parts, self.run, self.token = parts, run, token
+        self, parts: ActionParts, run: gr.Textbox, token: gr.Textbox, pulse: gr.Textbox,
+        settings: PageSettings,
+    ) -> None:  # fmt: skip
+        self.parts, self.run, self.token, self.pulse = parts, run, token, pulse
         self.settings = settings
 
     def connect(self) -> None:
@@ -116,8 +117,7 @@ class ActionHandlers:
             ("stop", self.stop), ("after_epoch", self.after_epoch),
             ("checkpoint", self.checkpoint), ("profile", self.profile),
         ):  # fmt: skip
-            part = getattr(parts, name)
-            part.click(handler, who, part, api_name=name, **quick)
+            getattr(parts, name).click(handler, who, self.pulse, api_name=name, **quick)
         parts.dump.click(self.dump, who, parts.stacks, api_name="dump_stacks", **quick)
         resumed = parts.resume.click(
             self.resume, who | {parts.resume_id}, [parts.go, parts.resume_id],
@@ -163,22 +163,22 @@ class ActionHandlers:
     @acts("stop")
     def stop(self, data: Changes) -> Changes:
         """Leave the request; the run's owner sees to it, and the next poll shows it."""
-        return self._ask(data, "stop", stop_in_background, "runs.no_run")
+        return self._ask(data, stop_in_background, "runs.no_run")
 
     @acts("stop after this epoch")
     def after_epoch(self, data: Changes) -> Changes:
         """Leave the request; the ranks agree on it between steps."""
-        return self._ask(data, "after_epoch", ask_to_stop_after_epoch)
+        return self._ask(data, ask_to_stop_after_epoch)
 
     @acts("checkpoint")
     def checkpoint(self, data: Changes) -> Changes:
         """Leave the request; training goes on after it was saved."""
-        return self._ask(data, "checkpoint", ask_for_checkpoint)
+        return self._ask(data, ask_for_checkpoint)
 
     @acts("profile")
     def profile(self, data: Changes) -> Changes:
         """Leave the request; the ranks agree on the steps and write their traces."""
-        return self._ask(data, "profile", ask_for_profile, "runs.no_profile")
+        return self._ask(data, ask_for_profile, "runs.no_profile")
 
     @acts("resume")
     def resume(self, data: Changes) -> Changes:
@@ -198,10 +198,11 @@ class ActionHandlers:
         return {self.parts.stacks: stacks_card(dump_stacks(run))}
 
     def _ask(
-        self, data: Changes, name: str, ask: Callable[[RunDir], object], refusal: str = "act.no_run"
+        self, data: Changes, ask: Callable[[RunDir], object], refusal: str = "act.no_run"
     ) -> Changes:
+        """Only polls draw the button: a run may have met the request before its answer is here."""
         ask(self._run(data, refusal))
-        return {getattr(self.parts, name): gr.Button(_word(name, is_asked=True), interactive=False)}
+        return {self.pulse: secrets.token_hex(4)}
 
     def _run(self, data: Mapping[Any, Any], refusal: str) -> RunDir:
         about(data[self.run])

@@ -225,9 +225,11 @@ class ListHandlers:
     def _list(self, rows: Sequence[ListRow], query: Query, run_id: str) -> str:
         """Drawn once for all viewers who ask for the same, until a line changes."""
         key = (query, run_id, spoken())
-        if self._drawn[0] is not rows or len(self._drawn[1]) > MAX_DRAWN:
-            self._drawn = (rows, {})
-        drawn = self._drawn[1]
+        # By one name throughout: another thread may put other rows in its place meanwhile.
+        known = self._drawn
+        if known[0] is not rows or len(known[1]) > MAX_DRAWN:
+            known = self._drawn = (rows, {})
+        drawn = known[1]
         if key not in drawn:
             drawn[key] = run_list(find(rows, query), run_id)
         return drawn[key]

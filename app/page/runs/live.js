@@ -1,6 +1,6 @@
 // What changes by the second, counted here; and buttons that copy a command.
 const short = s => s < 100 ? `${s} s` : s < 6000 ? `${Math.floor(s / 60)} min`
-  : s < 172800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86400)} days`;
+  : s < 172800 ? `${Math.floor(s / 3600)} h` : props.days.replace('{n}', Math.floor(s / 86400));
 const two = n => String(n).padStart(2, '0');
 const left = s => s < 100 ? `${Math.round(s)} s` : s < 3600 ? `${Math.floor(s / 60)} m ${two(Math.floor(s % 60))} s`
   : `${Math.floor(s / 3600)} h ${two(Math.floor(s % 3600 / 60))} m`;

@@ -166,14 +166,16 @@ const does = {
   before: () => go(at - 1), next: () => go(at + 1), whole, earlier, copy, end: () => trigger('submit'),
   follow: () => { paused = follows; setFollow(!follows); if (follows) toEnd(); },
 };
+// What is asked of the server may fail, and then nothing is searched any more.
+const tried = asked => asked?.catch(() => { count.textContent = words.failed; });
 element.addEventListener('click', event => {
   const pressed = event.target.closest('button');
   if (!pressed) return;
-  if (pressed.dataset.do) does[pressed.dataset.do]();
+  if (pressed.dataset.do) tried(does[pressed.dataset.do]());
   else if (pressed.dataset.offset) {
     hits.querySelector('[aria-current]')?.removeAttribute('aria-current');
     pressed.setAttribute('aria-current', 'true');
-    around(Number(pressed.dataset.offset));
+    tried(around(Number(pressed.dataset.offset)));
   }
 });
 search.addEventListener('input', () => find(true));

@@ -12,7 +12,7 @@ from app.page.draw import heading
 from app.page.frame import block, changed
 from app.views.logs import CONSOLE, log_choices, read_log
 from ringside.rundir import RunDir
-from ringside.words import say
+from ringside.words import catalogue, say
 
 SHOW_LOG = Path(__file__).with_name("log.js").read_text(encoding="utf-8")
 LOG_TEMPLATE = """
@@ -36,7 +36,7 @@ LOG_TEMPLATE = """
 """
 WORDS = (
     "search", "before", "next", "whole", "searching", "count", "none", "pause", "follow",
-    "follow_help", "download", "earlier", "end",
+    "follow_help", "download", "earlier", "end", "failed",
 )  # fmt: skip
 
 Changes = dict[Any, Any]
@@ -52,14 +52,12 @@ class LogParts:
 
 def log_words() -> dict[str, str]:
     """What stands on the card."""
-    found = {name: _raw(f"log.{name}") for name in WORDS}
+    found = {name: template(f"log.{name}") for name in WORDS}
     return found | {"copy": say("copy.copy"), "copied": say("copy.copied")}
 
 
-def _raw(key: str) -> str:
-    """A template whose values are filled in by the browser."""
-    from ringside.words import catalogue
-
+def template(key: str) -> str:
+    """Words whose values are filled in by the browser."""
     return catalogue()[key]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -95,9 +96,10 @@ class TryHandlers:
     """What the card does; every trial and every look into the data works in the background."""
 
     def __init__(
-        self, parts: TryParts, run: gr.Textbox, token: gr.Textbox, settings: PageSettings
-    ) -> None:
-        self.parts, self.run, self.token = parts, run, token
+        self, parts: TryParts, run: gr.Textbox, token: gr.Textbox, pulse: gr.Textbox,
+        settings: PageSettings,
+    ) -> None:  # fmt: skip
+        self.parts, self.run, self.token, self.pulse = parts, run, token, pulse
         self.settings = settings
 
     def connect(self) -> None:
@@ -112,7 +114,7 @@ class TryHandlers:
         parts.samples.change(
             self.try_sample, who | {parts.samples}, answers, api_name="try_sample", **quick
         )
-        parts.take.click(self.take, who, [parts.take, parts.samples], api_name="take", **quick)
+        parts.take.click(self.take, who, self.pulse, api_name="take", **quick)
 
     def changes(self, view: RunView, trial_id: str | None, seen: dict[str, Any]) -> Changes:
         """What the browser does not hold yet, noting it in `seen`."""
@@ -169,12 +171,7 @@ class TryHandlers:
         """Get a few pictures from the validation split."""
         run = self._run(data)
         self.settings.samples.start(run)
-        return {
-            self.parts.take: gr.Button(interactive=False),
-            self.parts.samples: gr.HTML(
-                cards=sample_cards(self.settings.samples.state(run.id))
-            ),
-        }  # fmt: skip
+        return {self.pulse: secrets.token_hex(4)}
 
     def _delete(self, files: Sequence[Path]) -> None:
         """Gradio keeps each upload in a folder of its own, and an empty file beside (6.31)."""

@@ -95,6 +95,15 @@ class Form:
             found[part] = type(part)(value=value, **more)
         return found
 
+    def fits(self, name: str, value: object) -> bool:
+        """Whether a field can show the value; what an address says may be anything."""
+        part = getattr(self, name)
+        if isinstance(part, gr.Checkbox):
+            return isinstance(value, bool)
+        if isinstance(part, gr.Number):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, list if isinstance(part, gr.CheckboxGroup) else str)
+
     def left_open(self) -> tuple[str, ...]:
         """The numbers that may stay empty: Ringside then chooses."""
         return ("batch", "processes", "image_size", "learning_rate", "profile")

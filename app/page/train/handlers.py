@@ -102,7 +102,8 @@ class Handlers:
         """
         names = self.form.components().keys() - {"request_id"}
         user = getattr(request, "username", None)
-        return {} if is_viewer(user) else kept_form(query, names, self.form.left_open())
+        found = {} if is_viewer(user) else kept_form(query, names, self.form.left_open())
+        return {name: value for name, value in found.items() if self.form.fits(name, value)}
 
     @quiet
     def settle(self, data: Changes, request: gr.Request) -> Changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringside.machine.facts import Process
 from ringside.preflight.case import Case
 from ringside.preflight.items import Remark, remark
+from ringside.words import say
 
 CODE, ORDER = "gpus", 40
 
@@ -30,5 +31,6 @@ def check(case: Case) -> Remark | None:
 
 
 def _who(index: int, process: Process) -> str:
-    name = process.name or f"process {process.pid}"
-    return f"{name} ({process.user}) on GPU {index}" if process.user else f"{name} on GPU {index}"
+    name = process.name or say("gpu.process", pid=process.pid)
+    who = f"{name} ({process.user})" if process.user else name
+    return say("preflight.gpus_one", who=who, index=index)
