@@ -11,7 +11,7 @@ ui: .venv/ready
 	$(BIN)/ringside ui
 
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check .

@@ -137,9 +137,14 @@ class _Remedies:
         yield say("remedy.console", folder=self.record.path)
 
     def _again(self) -> Iterator[str]:
-        """Where a checkpoint is, the failure's own advice says how to resume."""
-        failure = self.record.exit.failure if self.record.exit else None
-        if failure is None or failure.checkpoint is None:
+        """Where a checkpoint is, the failure's own advice says how to resume.
+
+        What its supervisor has tried again nobody has to.
+        """
+        ended = self.record.exit
+        failure = ended.failure if ended else None
+        is_tried = ended is not None and ended.retried_as is not None
+        if not is_tried and (failure is None or failure.checkpoint is None):
             yield say("remedy.again", command=command(self.spec))
 
     def _with(self, **settings: Any) -> str:

@@ -8,7 +8,6 @@ file of a long run stays small; a reader then begins anew.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,21 +92,26 @@ class SampleReader:
     def __init__(self, run: RunDir) -> None:
         self.samples: list[Sample] = []
         self._path: Path = run.gpus
-        self._offset, self._file = 0, -1
+        self._offset, self._newest = 0, b""
 
     def poll(self) -> bool:
         """Bring `samples` up to date; a file that was thinned out is read anew."""
         try:
             with self._path.open("rb") as stream:
-                found = os.fstat(stream.fileno())
-                if found.st_ino != self._file or found.st_size < self._offset:
-                    self._file, self._offset, self.samples = found.st_ino, 0, []
-                stream.seek(self._offset)
+                stream.seek(self._offset - len(self._newest))
                 data = stream.read()
+                # The number of the file tells nothing: the file system uses it again.
+                if not data.startswith(self._newest):
+                    self._offset, self._newest, self.samples = 0, b"", []
+                    stream.seek(0)
+                    data = stream.read()
         except OSError:
             return False
+        data = data[len(self._newest) :]
         end = data.rfind(b"\n") + 1
-        self._offset += end
+        if end:
+            self._offset += end
+            self._newest = data[data.rfind(b"\n", 0, end - 1) + 1 : end]
         self.samples.extend(decode_samples(data[:end]))
         return end > 0
 

@@ -34,6 +34,15 @@ settings.register_profile("ringside", deadline=None, derandomize=True)
 settings.load_profile("ringside")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that start real runs come first: small ones then fill both workers to the end."""
+    items.sort(key=lambda item: not _starts_real_runs(item))
+
+
+def _starts_real_runs(item: pytest.Item) -> bool:
+    return any(item.get_closest_marker(name) for name in ("distributed", "browser"))
+
+
 @pytest.fixture(autouse=True)
 def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No test sees the user's runs, presets or launcher variables, and none writes there."""
@@ -50,7 +59,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "runs"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_spec() -> Callable[..., RunSpec]:
     """A spec by strategy: `make_spec("ddp", num_processes=4, micro_batch=64, model="resnet18")`."""
 

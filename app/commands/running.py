@@ -145,7 +145,10 @@ def watch(run_id: str) -> int:
 
 
 def follow_run(run: RunDir) -> int:
-    """Print phases and epochs as they come; leaving with Ctrl+C does not touch the run."""
+    """Print phases and epochs as they come, of another try of the run too.
+
+    Leaving with Ctrl+C does not touch the run. 1 when it, or its other try, failed.
+    """
     try:
         for line in lines_of(run):
             print(line, flush=True)
@@ -153,6 +156,11 @@ def follow_run(run: RunDir) -> int:
         print(f"\n{run.name} goes on; `ringside stop {run.name}` stops it.", file=sys.stderr)
         return 130
     record = fold_run(run)
+    if record.exit is not None and record.exit.retried_as is not None:
+        from app.views.queue import try_sentence
+
+        print(f"{run.name}: {try_sentence('retried_as', record.exit.retried_as)}", flush=True)
+        return follow_run(find_run(run.path.parent, record.exit.retried_as))
     return 1 if record.state in ("failed", "lost") else 0
 
 

@@ -11,7 +11,9 @@ def failure_lines(record: RunRecord) -> tuple[str, ...]:
     failure = record.exit.failure if record.exit else None
     if failure is None:
         return ()
-    lines = [failure.where, failure.advice]
+    # How to go on is no question where another try goes on already.
+    is_tried = record.exit is not None and record.exit.retried_as is not None
+    lines = [failure.where, None if is_tried else failure.advice]
     if failure.last_collective:
         lines.append(say("ending.last_collective", what=failure.last_collective))
     if failure.evidence:

@@ -135,7 +135,7 @@ def _run(playbook: Playbook, at: int) -> tuple[str, ...]:
     run = playbook.runs[at]
     result, verdict = run.result, run.diagnosis.verdict
     return (
-        run.name, result.preset, run.model, verdict.sentence, figures.ratio(result.speedup.value),
+        run.name, result.preset, verdict.sentence, figures.ratio(result.speedup.value),
         figures.score(result.auc_macro), figures.score(result.f1_macro),
     )  # fmt: skip
 

@@ -116,7 +116,7 @@ class Supervisor:
         return False
 
     def _is_deleted(self) -> bool:
-        """Whether its folder is gone from the runs folder; where that is gone too, it may return."""
+        """Whether its folder is gone; where the runs folder is gone too, both may come back."""
         try:
             self.run.path.stat()
         except FileNotFoundError:

@@ -22,6 +22,8 @@ from ringside.errors import LaunchError, RingsideError
 from ringside.profile_request import asked_steps
 from ringside.rundir import RunDir, create_run_dir, list_run_dirs
 
+PATIENT_S = 60  # The cores may be busy.
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
@@ -36,14 +38,15 @@ def served(tmp_path_factory):
 
 def call(served, name, headers=None, **values):
     """Call an event by its name with values by element id, as a stranger with the source could."""
-    config = httpx.get(f"{served.url}/config").json()
+    config = httpx.get(f"{served.url}/config", timeout=PATIENT_S).json()
     event = next(fn for fn in config["dependencies"] if fn["api_name"] == name)
     ids = {
         part["id"]: part["props"].get("elem_id", "") for part in served.page.config["components"]
     }
     data = [values.get(ids[part].replace("-", "_")) for part in event["inputs"]]
     body = {"data": data, "fn_index": event["id"], "session_hash": "test"}
-    return httpx.post(f"{served.url}/gradio_api/run/predict", json=body, headers=headers)
+    url = f"{served.url}/gradio_api/run/predict"
+    return httpx.post(url, json=body, headers=headers, timeout=PATIENT_S)
 
 
 FORM = {
@@ -95,7 +98,7 @@ def finished(served_runs):
 
 def test_every_page_answers(served):
     for path in ("/", "/runs", "/compare"):
-        answer = httpx.get(f"{served.url}{path}")
+        answer = httpx.get(f"{served.url}{path}", timeout=PATIENT_S)
         assert answer.status_code == 200
         assert "Ringside" in answer.text
 

@@ -49,7 +49,7 @@ def told(monkeypatch):
 @pytest.fixture(scope="module")
 def call(served):
     """Call an event by its name with values by element id, as a stranger with the source could."""
-    config = httpx.get(f"{served.url}/config").json()
+    config = httpx.get(f"{served.url}/config", timeout=60).json()
     events = {event["api_name"]: event for event in config["dependencies"]}
     ids = {p["id"]: p["props"].get("elem_id", "") for p in served.page.config["components"]}
 
@@ -57,7 +57,7 @@ def call(served):
         event = events[name]
         data = [values.get((ids[part] or "").replace("-", "_")) for part in event["inputs"]]
         body = {"data": data, "fn_index": event["id"], "session_hash": "test"}
-        answer = httpx.post(f"{served.url}/gradio_api/run/predict", json=body)
+        answer = httpx.post(f"{served.url}/gradio_api/run/predict", json=body, timeout=60)
         if answer.status_code != 200:
             return {}
         outputs = zip(event["outputs"], answer.json()["data"], strict=True)

@@ -170,6 +170,27 @@ def test_ranks_are_told_with_their_place_and_our_own_calls():
     assert "    torch/distributed/distributed_c10d.py:9 all_gather" in everything
 
 
+def test_who_follows_a_run_that_is_tried_again_follows_that_one(ringside, make_spec, write_run):
+    """And is not told to begin again what goes on already."""
+    first, again = write_run(make_spec(), RUN, state=None, epochs=0), "20260101-000000-swift-owl"
+    write_run(make_spec(), again, epochs=1)
+    failure = Failure(rank=1, cause="killed", kind="killed", advice="Start it anew.")
+    ended = ExitRecord(state="failed", reason="A rank was killed.", started=1.0, finished=2.0,
+                       failure=failure, retried_as=again)  # fmt: skip
+    first.write(first.exit, ended)
+    code, out, _ = ringside("watch", RUN)
+    assert code == 0
+    assert "calm-fox: tried again as swift-owl" in out
+    assert out.index("A rank was killed") < out.index("tried again") < out.index("epoch 1 of")
+    assert "ringside run" not in out
+    assert "Start it anew" not in out
+    first.write(first.exit, msgspec.structs.replace(ended, retried_as=None))
+    code, out, _ = ringside("watch", RUN)
+    assert code == 1
+    assert "ringside run" in out
+    assert "Start it anew" in out
+
+
 def test_following_a_run_that_is_deleted_ends(ringside, live, monkeypatch):
     deletes = SimpleNamespace(sleep=lambda _: shutil.rmtree(live.path))
     monkeypatch.setattr(running, "time", deletes)
@@ -189,5 +210,5 @@ def test_a_py_spy_that_does_not_come_back_is_told(live, monkeypatch, tmp_path):
     with pytest.raises(LaunchError, match="py-spy had no stacks of rank 3 within"):
         watching._print_native(live)
     tool.write_text("no program")
-    with pytest.raises(LaunchError, match="py-spy cannot be started: .*Exec format error"):
+    with pytest.raises(LaunchError, match=r"py-spy cannot be started: .*Exec format error"):
         watching._print_native(live)

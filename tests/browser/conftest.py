@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,6 +24,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update",
 ]  # fmt: skip
+OURS = re.compile("Error (executing js_on_load|evaluating template)")
 SERVE = (
     "import sys, pathlib; from app.page import serve; "
     "serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))"
@@ -114,6 +116,8 @@ def open_tab(chromium: Any, site: Site) -> Iterator[Callable[..., Any]]:
         own = (site.url, "data:", "blob:")
         tab.on("request", lambda r: r.url.startswith(own) or foreign.append(r.url))
         tab.on("pageerror", lambda error: errors.append(str(error)))
+        # What fails in a script or a template of ours, Gradio writes to the console.
+        tab.on("console", lambda m: errors.append(m.text) if OURS.match(m.text) else None)
         tab.goto(site.url + path)
         tab.wait_for_selector(".rs-header")
         return tab

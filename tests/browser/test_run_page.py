@@ -180,6 +180,17 @@ def test_curves_grow_without_flicker_and_keep_their_choice(open_tab, live):
     assert "epoch" in tab.locator("figure[data-plot=loss] .rs-legend").inner_text()
 
 
+def test_curves_come_to_a_page_that_was_open_before_the_first_step(open_tab, live):
+    started, *_ = live.run.events.read_text().splitlines(keepends=True)
+    live.run.events.write_text(started)
+    tab = open_tab(f"/runs?run={LIVE}")
+    tab.wait_for_selector("#curves .rs-no-curve >> text=/no curve/i")
+    assert not tab.locator("#curves .rs-curve-fields").is_visible()
+    live.train(3)
+    tab.wait_for_selector("figure[data-plot=loss] svg")
+    assert not tab.locator("#curves .rs-no-curve").is_visible()
+
+
 def test_a_page_with_nothing_new_asks_in_512_bytes(open_tab, live):
     tab = open_tab(f"/runs?run={LIVE}")
     tab.wait_for_selector(".rs-tile")

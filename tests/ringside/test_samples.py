@@ -61,6 +61,18 @@ def test_a_file_that_was_thinned_is_read_anew(run):
     assert read_samples(run) == reader.samples
 
 
+def test_a_file_that_was_thinned_twice_unseen_is_read_anew(run):
+    """ext4 gives the second new file the number of the first old one."""
+    reader = SampleReader(run)
+    run.gpus.write_bytes(lines(sample(t, 1.0) for t in range(10)))
+    reader.poll()
+    times = [0, *range(4, 30, 2)]
+    run.gpus.write_bytes(lines(sample(t, 1.0) for t in times))
+    assert reader.poll()
+    assert [one.t for one in reader.samples] == times
+    assert not reader.poll()
+
+
 def test_a_week_stays_small_and_is_seen_from_its_first_to_its_last_sample():
     """As the writer does it: again and again, whenever the file is full."""
     kept: list[Sample] = []

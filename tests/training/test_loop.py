@@ -117,12 +117,16 @@ def test_a_requested_checkpoint_is_not_training_time(train, monkeypatch):
     monkeypatch.setattr(Control, "take", lambda self, request: request == "checkpoint")
     trainer_init = Trainer.__init__
 
-    def slow_saver(self, *arguments):
-        trainer_init(self, *arguments)
-        self.save_now = lambda progress: time.sleep(saved.append(progress) or 0.2)
-
     train_epoch = Trainer.train_epoch
     saved, passed_s = [], []
+
+    def save_slowly(progress):
+        saved.append(progress)
+        time.sleep(0.2)
+
+    def slow_saver(self, *arguments):
+        trainer_init(self, *arguments)
+        self.save_now = save_slowly
 
     def timed(self, epoch):
         begin = time.perf_counter()

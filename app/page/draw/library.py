@@ -28,6 +28,7 @@ element.addEventListener('click', (event) => {
   event.preventDefault();
   window.history.replaceState(null, '', link.getAttribute('href'));
   props.value = link.dataset.choose;
+  show();
   trigger('submit');
   const detail = document.getElementById(props.detail);
   if (detail && detail.getBoundingClientRect().top > window.innerHeight * 0.6)
@@ -48,8 +49,8 @@ new MutationObserver(show).observe(element, {childList: true, subtree: true});
 show();
 """
 
-# A button inside drawn HTML: its words become the component's value. `change` would come twice, once
-# for the value and once for the press (gradio 6.31).
+# A button inside drawn HTML: its words become the component's value. `change` would come twice,
+# once for the value and once for the press (gradio 6.31).
 PRESS = """
 element.addEventListener('click', (event) => {
   const button = event.target.closest('button[data-press]');

@@ -82,7 +82,8 @@ def draw_editor() -> EditorParts:
             shown |= _draw_words()
             shown["devices"] = field(
                 gr.CheckboxGroup, "preset_devices",
-                choices=[(say(f"library.on_{name}"), name) for name in DEVICES], value=list(DEVICES),
+                choices=[(say(f"library.on_{name}"), name) for name in DEVICES],
+                value=list(DEVICES),
             )  # fmt: skip
             shown["settings"] = field(gr.Textbox, "preset_settings", lines=4, max_lines=14)
         with gr.Column(visible=False, elem_id="editor-yaml") as raw:

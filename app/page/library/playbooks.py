@@ -167,7 +167,7 @@ class PlaybookHandlers:
         quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         opened, which = parts.opened(), {self.token, parts.list}
         parts.list.submit(
-            self.show, {parts.list}, opened, trigger_mode="always_last", api_name="show_playbook",
+            self.show, {parts.list}, opened[1:], trigger_mode="always_last", api_name="show_playbook",
             **QUICK,
         )  # fmt: skip
         parts.against.input(
@@ -241,8 +241,10 @@ class PlaybookHandlers:
 
     @quiet
     def show(self, data: Changes) -> Changes:
-        """Open the chosen playbook."""
-        return self.opened(text_of(data[self.parts.list]))
+        """Open the chosen playbook; the list keeps its place and the words that were looked for."""
+        changes = self.opened(text_of(data[self.parts.list]))
+        del changes[self.parts.list]
+        return changes
 
     @quiet
     def differ(self, data: Changes) -> Changes:
@@ -278,16 +280,15 @@ class PlaybookHandlers:
     def take_in(self, data: Changes) -> Changes:
         """Take an uploaded zip in: its preset into the library, its runs to look at."""
         path = data[self.parts.upload]
+        require_token(data[self.token], self.settings.token)
+        if not isinstance(path, str):
+            raise PlaybookError(say("library.no_zip_given"))
+        about(Path(path).name)
         try:
-            require_token(data[self.token], self.settings.token)
-            if not isinstance(path, str):
-                raise PlaybookError(say("library.no_zip_given"))
-            about(Path(path).name)
             receipt = store.import_playbook(Path(path))
         finally:
-            if isinstance(path, str):
-                with suppress(OSError):
-                    Path(path).unlink()
+            with suppress(OSError):
+                Path(path).unlink()
         _told(receipt)
         return {self.parts.upload: None, **self.opened(receipt.name)}
 

@@ -140,7 +140,7 @@ class PresetHandlers:
         quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         which, opened = {self.token, parts.list}, parts.opened()
         parts.list.submit(
-            self.show, {parts.list}, opened, trigger_mode="always_last", api_name="show_preset",
+            self.show, {parts.list}, opened[1:], trigger_mode="always_last", api_name="show_preset",
             **QUICK,
         )  # fmt: skip
         gr.on(
@@ -199,8 +199,10 @@ class PresetHandlers:
 
     @quiet
     def show(self, data: Changes) -> Changes:
-        """Open the chosen preset."""
-        return self.opened(text_of(data[self.parts.list]))
+        """Open the chosen preset; the list keeps its place and the words that were looked for."""
+        changes = self.opened(text_of(data[self.parts.list]))
+        del changes[self.parts.list]
+        return changes
 
     @quiet
     def differ(self, data: Changes) -> Changes:
