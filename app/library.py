@@ -111,6 +111,14 @@ def rename(name: str, new: str) -> None:
 
 
 @presets_app.command()
+def delete(name: str) -> None:
+    """Take a preset of yours out of the library; its versions stay in its history."""
+    from app.commands import versions
+
+    versions.delete(name)
+
+
+@presets_app.command()
 def history(
     name: str,
     diff: Annotated[bool, typer.Option("--diff", help="Also what each version changed.")] = False,

@@ -1,4 +1,4 @@
-"""`ringside presets clone`, `rename`, `history` and `diff`."""
+"""`ringside presets clone`, `rename`, `delete`, `history` and `diff`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ def rename(name: str, new: str) -> None:
     """Give a preset another name."""
     kept = preset_store.rename(presets.Library().get(name), new)
     print(f"renamed {name} to {kept.name} in {kept.path}")
+
+
+def delete(name: str) -> None:
+    """Take a preset out of its library."""
+    kept = preset_store.delete(presets.Library().get(name))
+    print(f"deleted {name}; its versions stay in {kept}")
 
 
 def history(name: str, *, with_diff: bool, as_json: bool) -> None:

@@ -24,8 +24,12 @@ def hang_view(record: RunRecord) -> HangView | None:
     now = record.hang.now if record.hang else None
     if now is None or record.final:
         return None
-    usual = figures.milliseconds(now.p95_step_ms)
-    sentence = say("hang.usual", usual=usual, limit=figures.whole_seconds(now.limit_s))
+    limit = figures.whole_seconds(now.limit_s)
+    if now.p95_step_ms is None:
+        sentence = say("hang.first", limit=limit)
+    else:
+        usual = figures.milliseconds(now.p95_step_ms)
+        sentence = say("hang.usual", usual=usual, limit=limit)
     places = (say("hang.place", rank=mark.rank, place=place(mark)) for mark in now.marks)
     return HangView(now.since, sentence, tuple(places))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 import ringside
-from ringside import command_line, presets, yaml_text
+from ringside import command_line, preset_editing, presets, yaml_text
 from ringside.compare import ComparedRun, compare
 from ringside.doctor import Case, case_of_run, diagnose
 from ringside.doctor.walkthrough import walk
@@ -38,7 +38,7 @@ from ringside.playbook.redaction import Redactor, here, names_in, secrets_in
 from ringside.presets import NAME_PATTERN, About, Library, PresetFile
 from ringside.run import RunRecord, fold_run, require_spec
 from ringside.rundir import RunDir, iter_files
-from ringside.spec import RunSpec, TrainingSettings
+from ringside.spec import RunSpec
 from ringside.words import say
 
 MAX_RUNS = 12
@@ -242,14 +242,7 @@ def exact_command(spec: RunSpec) -> str:
 
 def preset_text(file: PresetFile) -> bytes:
     """The preset's YAML: every setting that is not at its default."""
-    tree = msgspec.to_builtins(file)
-    usual = msgspec.to_builtins(TrainingSettings())
-    training = {name: value for name, value in tree["training"].items() if value != usual[name]}
-    accelerate = {name: value for name, value in tree["accelerate"].items() if value is not None}
-    content = {"format": file.format, "about": tree["about"], "accelerate": accelerate}
-    content |= {"training": training} if training else {}
-    content |= {"environment": tree["environment"]} if tree["environment"] else {}
-    return yaml_text.dump(content).encode()
+    return preset_editing.preset_text(file).encode()
 
 
 def _configurations(name: str, file: PresetFile, spec: RunSpec) -> Files:

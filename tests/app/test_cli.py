@@ -60,6 +60,7 @@ FLAGS = {
     "presets export": "--accelerate",
     "presets clone": "",
     "presets rename": "",
+    "presets delete": "",
     "presets history": "--diff --json",
     "presets diff": "--all --json",
     "presets adapt": "--choose --devices --json --made-for --micro-batch --save-as",

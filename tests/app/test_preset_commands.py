@@ -153,6 +153,18 @@ def test_clone_and_rename(ringside):
     assert "built in" in err
 
 
+def test_delete_keeps_the_versions(ringside):
+    ringside("presets", "clone", "ddp", "mine")
+    code, out, _ = ringside("presets", "delete", "mine")
+    assert code == 0
+    assert out.startswith("deleted mine; its versions stay in ")
+    assert "mine" not in Library().presets
+    assert list((user_folder() / ".history" / "mine").glob("*.yaml"))
+    code, _, err = ringside("presets", "delete", "ddp")
+    assert code == 2
+    assert "built in" in err
+
+
 def test_a_difference_is_what_differs(ringside, make_spec, write_run):
     code, out, _ = ringside("presets", "diff", "ddp", "ddp_accum4")
     assert code == 0

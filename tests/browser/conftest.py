@@ -52,7 +52,7 @@ class Site:
         argv = [sys.executable, "-c", self.script, str(self.root), str(self.port)]
         self.process = subprocess.Popen(argv, cwd=FOLDER, env=environment, stdout=log, stderr=log)
         deadline = time.monotonic() + 90
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 httpx.get(self.url)
                 return
@@ -112,7 +112,7 @@ def open_tab(chromium: Any, site: Site) -> Iterator[Callable[..., Any]]:
         )
         contexts.append(context)
         tab = context.new_page()
-        tab.set_default_timeout(20_000)
+        tab.set_default_timeout(45_000)
         own = (site.url, "data:", "blob:")
         tab.on("request", lambda r: r.url.startswith(own) or foreign.append(r.url))
         tab.on("pageerror", lambda error: errors.append(str(error)))
@@ -127,6 +127,20 @@ def open_tab(chromium: Any, site: Site) -> Iterator[Callable[..., Any]]:
         context.close()
     assert foreign == []
     assert [error for error in errors if "abort" not in error.lower()] == []
+
+
+@pytest.fixture
+def fits(artefacts: Path) -> Callable[..., None]:
+    """Nothing is wider than the window, wide or narrow; `fits(tab, "train-light")` keeps both."""
+
+    def look(tab: Any, name: str) -> None:
+        for width in (1280, 390):
+            tab.set_viewport_size({"width": width, "height": 900})
+            # Charts are drawn anew for their new width.
+            tab.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+            tab.screenshot(path=artefacts / f"{name}-{width}.png", full_page=True)
+
+    return look
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,7 @@ def test_a_preset_is_found_opened_and_edited_and_comes_back(open_tab, presets):
     tab.wait_for_selector("#editor-problems >> text=Nothing wrong")
     code.click()
     tab.keyboard.press("Control+End")
-    tab.keyboard.type("x: 1")
+    tab.keyboard.type("\nx: 1")
     tab.wait_for_selector("#editor-problems >> text=/Line \\d+:.*unknown key/")
     for _ in "x: 1":
         tab.keyboard.press("Backspace")

@@ -18,6 +18,7 @@ from ringside.rundir import RunDir, create_run_dir
 from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
 
 MakeRun = Callable[[str], RunDir]
+PATIENT_S = 60.0  # Only a test that fails waits so long: the cores may be busy.
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def wait_exit() -> Callable[[RunDir], ExitRecord]:
     """Wait for the exit record, and see that nothing of the run is left by then."""
 
     def wait(run: RunDir) -> ExitRecord:
-        assert wait_until(run.exit.exists, 20.0), run.console.read_text()
+        assert wait_until(run.exit.exists, PATIENT_S), run.console.read_text()
         assert not run_processes(run.id)
         record = read_exit(run)
         assert record is not None
@@ -94,6 +95,6 @@ def wait_console() -> Callable[..., None]:
         def there() -> bool:
             return run.console.exists() and run.console.read_text().count(text) >= times
 
-        assert wait_until(there, 20.0), run.console.read_text()
+        assert wait_until(there, PATIENT_S), run.console.read_text()
 
     return wait

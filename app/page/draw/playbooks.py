@@ -56,7 +56,8 @@ def playbook_head(view: PlaybookView) -> str:
 
 def playbook_replay(view: PlaybookView) -> str:
     """Buttons that fill the form of Train with its run, adapted to the devices of here."""
-    found = [(way.kind, way.sentence) for way in view.ways] or [("", say("library.as_it_was"))]
+    ways: list[tuple[str, str]] = [(way.kind, way.sentence) for way in view.ways]
+    found = ways or [("", say("library.as_it_was"))]
     lines = "".join(
         f'<li>{escape(sentence)} <button type="button" class="rs-button" '
         f'data-press="{escape(kind)}">{escape(say("library.replay"))}</button></li>'

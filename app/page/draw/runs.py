@@ -93,9 +93,10 @@ def tiles(found: Iterable[Tile]) -> str:
 
 def _tile(tile: Tile) -> str:
     until = "" if tile.until_t is None else f' data-until="{tile.until_t:.1f}" {NOW}'
+    label = _COMMAND.sub(r'<code class="rs-code">\1</code>', escape(tile.label))
     return (
         f'<div class="rs-tile rs-tone-{tile.tone}"><b{until}>{escape(tile.value)}</b>'
-        f"<span>{escape(tile.label)}</span></div>"
+        f"<span>{label}</span></div>"
     )
 
 

@@ -182,7 +182,7 @@ class EditorHandlers:
         about(name)
         require_token(data[self.presets.token], self.settings.token)
         is_yaml = data[parts.mode] == YAML
-        text = _long(data[parts.code]) if is_yaml else self._with_form(data)
+        text = _ended(_long(data[parts.code]) if is_yaml else self._with_form(data))
         if faults := problems(text):
             warn(PresetError(say("library.has_faults", n=len(faults))))
             return {parts.problems: problem_list(faults)}
@@ -238,3 +238,8 @@ def _long(value: Any) -> str:
     if len(text) > MAX_BYTES:
         raise PresetError(say("library.too_long"))
     return text.replace("\r\n", "\n")
+
+
+def _ended(text: str) -> str:
+    """With the end of its last line, which gr.Code drops (gradio 6.31)."""
+    return text if text.endswith("\n") else f"{text}\n"
