@@ -354,7 +354,8 @@ def running_beside(root: Path, spec: RunSpec, num_cores: int) -> list[str]:
         (run.name, other)
         for run in list_run_dirs(root)
         if not run.exit.exists() and (other := run.read(run.spec, RunSpec)) is not None
-        and other.format <= FORMAT and fold_run(run).state not in IDLE_STATES and other.device == spec.device
+        and other.format <= FORMAT and other.device == spec.device
+        and fold_run(run).state not in IDLE_STATES
     ]  # fmt: skip
     if spec.device == "cuda":
         return [name for name, other in live if set(other.gpu_ids) & set(spec.gpu_ids)]

@@ -20,8 +20,8 @@ from app.calm import Calm
 from app.guard import Guard
 from app.login import Login, login_for, require_login
 from app.page.languages import Languages
-from app.page.roles import hide_from_viewers, keep_from_viewers
 from app.page.library.files import serve_playbooks
+from app.page.roles import hide_from_viewers, keep_from_viewers
 from app.page.runs.files import serve_logs
 from app.page.settings import PageSettings
 from app.page.site import build

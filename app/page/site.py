@@ -11,6 +11,7 @@ from app.page.doctor import draw_doctor
 from app.page.library import draw_library
 from app.page.runs import draw_runs
 from app.page.settings import PageSettings
+from app.page.skipping import keep_properties
 from app.page.train import draw_train
 from ringside.words import languages, say, speaking, spoken
 
@@ -56,6 +57,7 @@ def _in_words_of(own: Any, other: Any | None) -> Any:
 
 def build(settings: PageSettings) -> Site:
     """Train at `/`, the others at `/` and their name; nothing is started or read yet."""
+    keep_properties()
     site = _build(settings)
     for language in languages():
         if language == spoken():

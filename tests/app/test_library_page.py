@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -355,6 +356,25 @@ def test_one_playbook_is_made_at_a_time(monkeypatch, tmp_path):
         assert making.state.kind == kind
     assert calls == [("a",), ("c",)]
     assert making.state.sentence == "No run."
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        ("playbook_of_run", lambda run: {"run_id": run.id}),
+        ("playbook_of_runs", lambda run: {"field_runs": f'{{"runs": ["{run.id}"]}}'}),
+        ("make_playbook", lambda run: {"field_playbook_runs": [run.id]}),
+    ],
+)
+def test_one_press_on_each_page_makes_a_playbook(ask, served, runs_at, monkeypatch, event, fields):
+    run = runs_at(served.settings.runs_root).add("calm-fox", ended="completed")
+    asked = []
+    making = type("Making", (), {"start": lambda _, *args: asked.append(args[0])})()
+    making.state = served.settings.making.state
+    monkeypatch.setitem(served.settings.__dict__, "making", making)
+    ask(event, **fields(run))
+    assert asked == [[run.id]]
+    shutil.rmtree(run.path)
 
 
 @pytest.mark.parametrize("chosen", [[], ["nope"], ["../x"], None, [["x"]], "x"])

@@ -41,7 +41,8 @@ def test_every_event_is_named_and_private(site):
         "open_train", "settle", "plan", "data", "data_plan", "check_data", "stop_check",
         "poll_check", "try_uploads", "try_sample", "take", "preview", "start", "start_open",
         "start_baseline", "start_baseline_open", "start_after_baseline",
-        "start_after_baseline_open", "poll_gpus", "open_runs", "tick_run", "poll_run", "resend", "stop",
+        "start_after_baseline_open", "poll_gpus", "open_runs", "tick_run", "poll_run", "resend",
+        "stop",
         "after_epoch", "checkpoint", "dump_stacks", "resume", "resume_open",
         "profile", "open_compare", "compare", "compare_address", "poll_compare",
         "redraw_curves", "open_doctor", "poll_doctor",
@@ -49,7 +50,8 @@ def test_every_event_is_named_and_private(site):
         "stop_measuring", "take_traces", "find_runs", "clean_up", "save_notes", "archive",
         "ask_to_delete", "keep_run", "delete_run", "delete_open", "move_in_queue", "pause_queue",
         "resume_queue", "language_of_train", "language_of_runs", "language_of_compare",
-        "language_of_doctor", "language_of_library", "open_library", "preset_sources", "show_preset",
+        "language_of_doctor", "language_of_library", "open_library", "preset_sources",
+        "show_preset",
         "preset_difference", "name_preset", "clone_preset", "rename_preset", "ask_to_delete_preset",
         "keep_preset", "delete_preset", "bring_back", "edit_preset", "edit_as", "check_preset",
         "save_preset", "cancel_preset", "read_preset_file", "look_at_import",
@@ -64,7 +66,8 @@ def test_every_event_is_named_and_private(site):
 def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
     for event in site.fns.values():
         if event.api_name in (
-            "poll_run", "tick_run", "resend", "open_runs", "plan", "data", "data_plan", "poll_check",
+            "poll_run", "tick_run", "resend", "open_runs", "plan", "data", "data_plan",
+            "poll_check",
             "compare", "poll_compare", "open_compare", "redraw_curves", "poll_doctor",
             "open_doctor", "settle", "find_runs", "open_library", "show_preset", "check_preset",
             "show_playbook", "poll_making", "preset_difference", "playbook_difference",
@@ -115,7 +118,8 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
             "after_epoch", "checkpoint", "dump_stacks", "resume", "stop_check", "try_uploads",
             "try_sample", "take", "check_machine", "measure_run", "stop_measuring", "take_traces",
             "clean_up", "save_notes", "archive", "delete_run", "move_in_queue", "pause_queue",
-            "resume_queue", "save_form", "save_preset", "save_import", "delete_preset", "bring_back",
+            "resume_queue", "save_form", "save_preset", "save_import", "delete_preset",
+            "bring_back",
             "clone_preset", "rename_preset", "make_playbook", "import_playbook", "remove_playbook",
             "replay_playbook", "unpack_playbook", "playbook_of_run", "playbook_of_runs",
         ):  # fmt: skip

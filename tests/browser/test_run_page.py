@@ -21,6 +21,7 @@ from ringside.samples import RankSample, Sample
 pytestmark = pytest.mark.browser
 
 LIVE, SAD = "20260101-000000-calm-fox", "20260102-000000-sad-swan"
+FRESH = "20260103-000000-new-newt"
 
 
 class Live:
@@ -185,13 +186,14 @@ def test_curves_grow_without_flicker_and_keep_their_choice(open_tab, live):
     assert "epoch" in tab.locator("figure[data-plot=loss] .rs-legend").inner_text()
 
 
-def test_curves_come_to_a_page_that_was_open_before_the_first_step(open_tab, live):
-    started, *_ = live.run.events.read_text().splitlines(keepends=True)
-    live.run.events.write_text(started)
-    tab = open_tab(f"/runs?run={LIVE}")
+def test_curves_come_to_a_page_that_was_open_before_the_first_step(open_tab, site, live):
+    fresh = Live(RunDir(live.run.path.rename(site.root / FRESH)))
+    started, *_ = fresh.run.events.read_text().splitlines(keepends=True)
+    fresh.run.events.write_text(started)
+    tab = open_tab(f"/runs?run={FRESH}")
     tab.wait_for_selector("#curves .rs-no-curve >> text=/no curve/i")
     assert not tab.locator("#curves .rs-curve-fields").is_visible()
-    live.train(3)
+    fresh.train(3)
     tab.wait_for_selector("figure[data-plot=loss] svg")
     assert not tab.locator("#curves .rs-no-curve").is_visible()
 
@@ -211,8 +213,10 @@ def test_a_page_with_nothing_new_asks_in_512_bytes(open_tab, live):
     assert others == []
     assert max(max(sizes) for sizes in ticks) <= 512
     # Ages go on without the server.
-    assert re.fullmatch(r"\d+ s|\d+ min", age)
-    tab.wait_for_function("age => document.querySelector('#run-head time').innerText !== age", arg=age)
+    assert re.fullmatch(r"\d+ s", age)
+    tab.wait_for_function(
+        "age => document.querySelector('#run-head time').innerText !== age", arg=age
+    )
 
 
 def test_a_standstill_and_devices(open_tab, live):

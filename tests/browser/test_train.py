@@ -127,6 +127,16 @@ def test_a_run_fills_every_field_and_the_difference_tells_it(open_tab, held):
     assert "CUDA_VISIBLE_DEVICES" in tab.locator("#preview-environment").inner_text()
 
 
+def test_what_the_form_cannot_show_is_said(open_tab, site):
+    run = RunDir(site.root / "20260103-030405-grey-goose")
+    run.path.mkdir()
+    run.write(run.spec, resolve(RunRequest(preset="ddp", data="products:ci"), Hardware()))
+    tab = open_tab(f"/?run={run.id}")
+    tab.locator("#notice li").first.wait_for()
+    assert "CPU" in tab.locator("#notice").inner_text()
+    run.spec.unlink()
+
+
 @pytest.mark.parametrize(
     ("width", "dark"), [(1280, False), (390, True)], ids=["wide-light", "narrow-dark"]
 )

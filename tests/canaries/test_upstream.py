@@ -87,3 +87,16 @@ def test_msgspec_unions_decode_by_kind():
 
     assert len({kind.__struct_config__.tag for kind in KINDS}) == len(KINDS)
     assert all(issubclass(kind, msgspec.Struct) for kind in KINDS)
+
+
+def test_gradio_still_sends_properties_with_what_is_skipped():
+    """Once it does not, `app/page/skipping.py` can go."""
+    import gradio as gr
+
+    from app.page import skipping
+
+    part = gr.HTML(words={"none": "nothing"}, render=False)
+    assert "props" in skipping._original(part, gr.skip())
+    assert "props" not in skipping._without_empty_properties(part, gr.skip())
+    changed = skipping._without_empty_properties(part, {"words": {}, "__type__": "update"})
+    assert changed["props"]["words"] == {}

@@ -158,7 +158,9 @@ def _draw_detail() -> dict[str, Any]:
 class PlaybookHandlers:
     """What the playbooks' part of the page does."""
 
-    def __init__(self, parts: PlaybookParts, token: gr.Textbox, settings: PageSettings) -> None:
+    def __init__(
+        self, parts: PlaybookParts, token: gr.Textbox, settings: PageSettings
+    ) -> None:
         self.parts, self.token, self.settings = parts, token, settings
 
     def connect(self) -> None:
@@ -167,8 +169,8 @@ class PlaybookHandlers:
         quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         opened, which = parts.opened(), {self.token, parts.list}
         parts.list.submit(
-            self.show, {parts.list}, opened[1:], trigger_mode="always_last", api_name="show_playbook",
-            **QUICK,
+            self.show, {parts.list}, opened[1:], trigger_mode="always_last",
+            api_name="show_playbook", **QUICK,
         )  # fmt: skip
         parts.against.input(
             self.differ, {parts.list, parts.against}, parts.difference,
@@ -241,7 +243,7 @@ class PlaybookHandlers:
 
     @quiet
     def show(self, data: Changes) -> Changes:
-        """Open the chosen playbook; the list keeps its place and the words that were looked for."""
+        """Open the chosen playbook; the list keeps its place and the words looked for."""
         changes = self.opened(text_of(data[self.parts.list]))
         del changes[self.parts.list]
         return changes

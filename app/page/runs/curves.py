@@ -57,13 +57,8 @@ def draw_curves() -> gr.HTML:
 
 
 def curve_changes(part: gr.HTML, desk: Desk, view: RunView, seen: dict[str, Any]) -> dict[Any, Any]:
-    """The points that the browser does not hold yet, noting in `seen` how far it is then.
-
-    A page that opens is sent something even before the first point: what is skipped while it is
-    not drawn yet loses its properties, and with them all its words (gradio 6.31).
-    """
-    is_new = "curves" not in seen
+    """The points that the browser does not hold yet, noting in `seen` how far it is then."""
     seen["curves"], found = desk.curves(view.id, seen.get("curves"))
-    if not (found or is_new):
+    if not found:
         return {}
     return {part: {"run": view.id, **view.scale, "lines": found}}

@@ -44,7 +44,8 @@ const show = () => {
   } else {
     if (!live) return;  // somebody reads further up; the end is fetched anew afterwards
     const last = view.lastElementChild;
-    if (last && number(last, 'offset') !== news.start) { trigger('submit'); return; }
+    // An answer is missing, perhaps one that came before this card was drawn.
+    if ((last ? number(last, 'offset') : 0) !== news.start) { trigger('submit'); return; }
     view.append(make(news));
     if (follows) while (length() > LIMIT && view.children.length > 1) view.firstElementChild.remove();
     // Whoever has paused keeps what is above, but not without end.
