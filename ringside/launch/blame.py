@@ -7,42 +7,26 @@ ranks do the same work in the same order, so positions compare without a common 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ringside.marks import Mark
+from ringside.words import say
 
-_PHASES = {
-    "start": "at the start",
-    "data": "while opening the data",
-    "setup": "in the set-up",
-    "compile": "at step {step} (compiling)",
-    "train": "at step {step}",
-    "evaluate": "in the evaluation of epoch {epoch}",
-    "save": "in the saving after epoch {epoch}",
-    "profile": "in the profile after epoch {epoch}",
-}
-_ACTIVITIES = {
-    "begin": "",
-    "data": " while loading data",
-    "forward": " in the forward pass",
-    "backward": " in the backward pass",
-    "optimizer": " in the optimizer",
-    "evaluate": "",
-    "save": " while saving a checkpoint",
-    "profile": " while writing a trace",
-}
+_SAID = ("data", "forward", "backward", "optimizer", "save", "profile", "exchange")
+"""Activities that are said beside the phase."""
 
 
 def place(mark: Mark) -> str:
     """Where a rank stands: `at step 41 while loading data`."""
+    numbers: dict[str, Any] = {"step": mark.step, "epoch": mark.epoch}
     if mark.activity == "finished":
-        return f"after step {mark.step}"
+        return say("place.finished", **numbers)
     if mark.phase in ("compile", "train") and mark.activity == "begin":
-        return f"at the beginning of epoch {mark.epoch}"
+        return say("place.epoch_begins", **numbers)
     if mark.phase == "train" and mark.activity == "exchange":
-        return f"in the exchange after step {mark.step}"
-    before = "in an exchange " if mark.activity == "exchange" else ""
-    text = before + _PHASES[mark.phase] + _ACTIVITIES.get(mark.activity, "")
-    return text.format(step=mark.step, epoch=mark.epoch)
+        return say("place.exchange_after", **numbers)
+    where = say(f"place.{mark.phase}", **numbers)
+    return say(f"place.while_{mark.activity}", where=where) if mark.activity in _SAID else where
 
 
 def behind(marks: Sequence[Mark]) -> list[Mark]:

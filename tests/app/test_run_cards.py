@@ -21,6 +21,7 @@ from ringside.hang import Hang, Standstill
 from ringside.marks import Mark
 from ringside.samples import GpuSample, RankSample, Sample
 from ringside.stacks import Frame, RankStacks, ThreadStack
+from ringside.words import speaking
 
 
 def write_ranks(run, *data_ms):
@@ -115,12 +116,30 @@ def test_a_standstill_says_since_when_and_where(runs, runs_root):
     assert ">75 s</time>" in html
     assert "rank 1 stands at step 41 while loading data" in html
     assert "120.0 ms" in html
+    with speaking("zh"):
+        chinese = hang_banner(desk.look(run.id)[0].hang)
+    assert "第 41 步，正在加载数据" in chinese
+    assert " at " not in chinese
     assert "trainer" in life.silent
     assert "the trainer is silent" in run_head(view, life)
     run.write(run.hang, Hang().begun(now).ended(now.since + 41))
     view, _ = desk.look(run.id)
     assert view.hang is None
     assert any("41 s" in note and "step 41" in note for note in view.notes)
+
+
+def test_before_the_first_steps_nothing_is_usual(runs, runs_root):
+    run = runs.add("new-newt")
+    run.write(
+        run.hang, Hang().begun(Standstill(since=1.0, limit_s=300.0, step=0, epoch=1, marks=()))
+    )
+    view, _ = Desk(runs_root).look(run.id)
+    assert "not done yet; standing still counts after 5 m 00 s" in hang_banner(view.hang)
+
+
+def test_words_between_backquotes_are_set_as_code_on_a_tile():
+    html = tiles([Tile("–", "no baseline: run `single <b>` first")])
+    assert 'run <code class="rs-code">single &lt;b&gt;</code> first' in html
 
 
 def test_ages_are_counted_from_the_server_s_clock(runs, runs_root):

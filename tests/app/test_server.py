@@ -189,8 +189,7 @@ def test_a_run_under_way_records_steps_only_with_the_token(served, told, make_sp
         call(served, "profile", run_id=run_id, token=token)
         assert told.pop()
         assert not run.requested("profile")
-    (button,) = call(served, "profile", run_id=run.id, token=served.settings.token).json()["data"]
-    assert button["interactive"] is False
+    call(served, "profile", run_id=run.id, token=served.settings.token)
     assert asked_steps(run) == 5
     shutil.rmtree(run.path)
 
@@ -275,25 +274,32 @@ def test_a_tick_is_small_when_nothing_changed(served, finished):
     assert set(poll(served, **values)) == {"log", "seen"}
 
 
+def told_of_the_run(answer):
+    """Without the doctor's line, which comes when a process in the background has ended."""
+    return {name: value for name, value in answer.items() if name not in ("doctor-line", "seen")}
+
+
 @pytest.mark.parametrize("seen", ["", "nonsense", "[]", "0123456789abcdef", "x" * 100_000, 7])
 def test_a_cursor_from_nowhere_means_send_all(served, finished, seen):
     everything = poll(served, run_id=finished.id)
     assert {"run-head", "tiles", "epochs", "step", "curves", "run-list"} <= set(everything)
     place = {"run": finished.id, "key": "console", "start": 0, "offset": 15}
     assert everything["log"] == {"text": "the first line\n", "reset": True, **place}
-    assert poll(served, run_id=finished.id, seen=seen) == everything
+    again = poll(served, run_id=finished.id, seen=seen)
+    assert told_of_the_run(again) == told_of_the_run(everything)
 
 
 def test_a_token_of_another_run_means_send_all(served, served_runs, finished):
     seen = poll(served, run_id=served_runs.add("other-otter").id)["seen"]
-    assert poll(served, run_id=finished.id, seen=seen) == poll(served, run_id=finished.id)
+    again = poll(served, run_id=finished.id, seen=seen)
+    assert told_of_the_run(again) == told_of_the_run(poll(served, run_id=finished.id))
 
 
 def test_a_piece_that_is_missing_is_sent_again(served, finished):
     everything = poll(served, run_id=finished.id)
     values = POLL | {"run_id": finished.id, "seen": everything["seen"]}
-    found = poll(served, "resend", **values)
-    assert found == {name: everything[name] for name in ("log", "curves", "seen")}
+    found = told_of_the_run(poll(served, "resend", **values))
+    assert found == {name: everything[name] for name in ("log", "curves")}
 
 
 @pytest.mark.parametrize("run_id", ["../../etc", "20260102-030405-no-run", "\x00"])

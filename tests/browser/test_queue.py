@@ -70,6 +70,12 @@ def test_waiting_runs_are_moved_paused_and_stopped(open_tab, artefacts, site, ru
     press(tab, first, "down")
     shown(tab, first, "3rd in the queue")
     assert line(site) == [third.name, second.name, first.name]
+    press(tab, first, "up")  # by one place, though the page could say so twice
+    shown(tab, second, "3rd in the queue")
+    tab.wait_for_timeout(500)
+    assert line(site) == [third.name, first.name, second.name]
+    press(tab, first, "down")
+    shown(tab, first, "3rd in the queue")
 
     tab.locator("#pause-queue").click()
     tab.wait_for_selector("#queue-paused >> text=is paused")

@@ -32,7 +32,7 @@ document.addEventListener('click', (event) => {
   const button = event.target.closest('#run-list button[data-move]');
   if (!button || !element.isConnected) return;
   props.value = `${button.dataset.run}:${button.dataset.move}:${Date.now()}`;
-  trigger('change');
+  trigger('submit');  // `change` would fire twice: for the value too
 });
 """
 
@@ -144,7 +144,7 @@ class ListHandlers:
             show_progress="hidden", concurrency_limit=None, api_name="clean_up", **PRIVATE,
         )  # fmt: skip
 
-        parts.mover.change(
+        parts.mover.submit(
             self.move, {self.token, parts.mover}, parts.list,
             show_progress="hidden", concurrency_limit=None, api_name="move_in_queue", **PRIVATE,
         )  # fmt: skip

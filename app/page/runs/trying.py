@@ -33,7 +33,7 @@ element.addEventListener('click', (event) => {
   const button = event.target.closest('button[data-sample]');
   if (!button) return;
   props.value = `${button.dataset.sample}:${Date.now()}`;
-  trigger('change');
+  trigger('submit');  // `change` would fire twice: for the value too
 });
 """
 
@@ -111,7 +111,7 @@ class TryHandlers:
             self.try_uploads, who | {parts.upload}, [*answers, parts.upload],
             api_name="try_uploads", **quick,
         )  # fmt: skip
-        parts.samples.change(
+        parts.samples.submit(
             self.try_sample, who | {parts.samples}, answers, api_name="try_sample", **quick
         )
         parts.take.click(self.take, who, self.pulse, api_name="take", **quick)
