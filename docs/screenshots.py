@@ -3,8 +3,9 @@
     python docs/screenshots.py RUNS --doctor sunny-vole --compare pale-fox calm-otter
     python docs/screenshots.py RUNS --out docs/images --only doctor-light-1280 doctor-dark-390
 
-Each of train, runs, compare and doctor in light and dark, 1280 and 390 pixels wide, as
-PAGE-THEME-WIDTH.png. Needs a Chromium on this machine.
+Each of train, runs, compare, doctor and library in light and dark, 1280 and 390 pixels wide, as
+PAGE-THEME-WIDTH.png with 256 colours. The library is that of XDG_DATA_HOME. Needs a Chromium on
+this machine.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+from PIL import Image
 
 from app.page import open_server
 from ringside.errors import RingsideError
@@ -31,7 +34,9 @@ READY = {
     "runs": ".rs-tile",
     "compare": ".rs-charts figure",
     "doctor": "#charts figure",
+    "library": ".rs-shelf li",
 }
+COLOURS = 256
 TIMEOUT_MS = 90_000
 SETTLE_MS = 700
 
@@ -66,6 +71,7 @@ def addresses(root: Path, doctor: str, compared: Collection[str]) -> dict[str, s
     """The address of each page; RunDirError for a run that is not below `root`."""
     run = find_run(root, doctor).id
     pages = {"train": "/", "runs": f"/runs?run={run}", "doctor": f"/doctor?run={run}"}
+    pages["library"] = "/library?preset=ddp_bf16_compress"
     if compared:
         runs = ",".join(find_run(root, one).id for one in compared)
         pages["compare"] = f"/compare?{urlencode({'runs': runs})}"
@@ -81,7 +87,9 @@ def take(
         file = out / f"{name}-{theme}-{width}.png"
         if only and file.stem not in only:
             continue
-        tab = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=theme)
+        tab = browser.new_page(
+            viewport={"width": width, "height": HEIGHT}, color_scheme=theme, locale="en"
+        )
         tab.goto(url + pages[name])
         tab.locator(READY[name]).first.wait_for(timeout=TIMEOUT_MS)
         tab.wait_for_timeout(SETTLE_MS)
@@ -89,6 +97,8 @@ def take(
         area = {"x": 0, "y": 0, "width": width, "height": height}
         tab.screenshot(path=file, full_page=True, clip=area)
         tab.close()
+        with Image.open(file) as picture:
+            picture.convert("RGB").quantize(COLOURS).save(file, optimize=True)
         yield file
 
 
