@@ -58,6 +58,7 @@ class Site:
                 return
             except httpx.TransportError:
                 time.sleep(0.2)
+        self.kill()
         pytest.fail(f"The server did not start: {log.name}")
 
     def kill(self) -> None:
