@@ -158,9 +158,7 @@ def _draw_detail() -> dict[str, Any]:
 class PlaybookHandlers:
     """What the playbooks' part of the page does."""
 
-    def __init__(
-        self, parts: PlaybookParts, token: gr.Textbox, settings: PageSettings
-    ) -> None:
+    def __init__(self, parts: PlaybookParts, token: gr.Textbox, settings: PageSettings) -> None:
         self.parts, self.token, self.settings = parts, token, settings
 
     def connect(self) -> None:
