@@ -138,4 +138,6 @@ def _network(address: str) -> str:
         return address
     if found.version == 4:
         return address
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
     return str(ipaddress.ip_network((found, 64), strict=False))

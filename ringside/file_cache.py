@@ -8,6 +8,7 @@ and inode of its file are the same, and while the code that worked it out is.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +89,13 @@ class FileCache(Generic[T]):
 @functools.cache
 def code_version() -> str:
     """Changes with the code of this package."""
-    folder = Path(__file__).parent
-    newest = max(path.stat().st_mtime_ns for path in folder.glob("**/*.py"))
-    return str(newest)
+    return version_of(Path(__file__).parent)
+
+
+def version_of(folder: Path) -> str:
+    """Changes with any Python file below a folder."""
+    found = sorted(
+        (str(path.relative_to(folder)), *(signature_of(path) or ()))
+        for path in folder.glob("**/*.py")
+    )
+    return hashlib.sha256(repr(found).encode()).hexdigest()[:16]

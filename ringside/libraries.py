@@ -77,7 +77,7 @@ def provenance(source: Source) -> str:
     if commit is None:
         return source.place
     remote = _git(source.folder, "config", "--get", "remote.origin.url") or "git"
-    return f"{source.place} ({re.sub(r'//[^/@]*@', '//', remote)} @ {commit})"
+    return f"{source.place} ({re.sub(r'//[^/]*@', '//', remote)} @ {commit})"
 
 
 def _from_hub(text: str, prefix: str) -> Source:

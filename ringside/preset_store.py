@@ -168,7 +168,8 @@ def export(preset: Preset, target: Path, text: bytes | None = None) -> Path:
 
 def free_name(name: str) -> str:
     """The name itself, else with the first number that makes it free: ddp_2."""
-    taken = Library().presets
+    # A file that cannot be read holds its name too.
+    taken = {*Library().presets, *(path.stem for path in iter_files(user_folder(), "*.yaml"))}
     numbered = (f"{name[:60]}_{number}" for number in range(2, 10_000))
     return name if name not in taken else next(one for one in numbered if one not in taken)
 

@@ -23,7 +23,7 @@ Precision = Literal["no", "fp16", "bf16"]
 Strategy = Literal["single", "data_parallel", "ddp", "local_sgd", "model_parallel", "fsdp"]
 Separator = Literal["\n", ";", "|", ",", "none"]
 
-PositiveInt = Annotated[int, Meta(ge=1)]
+PositiveInt = Annotated[int, Meta(ge=1, lt=2**31)]
 NonNegative = Annotated[float, Meta(ge=0)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 

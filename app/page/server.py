@@ -21,7 +21,7 @@ from app.guard import Guard
 from app.login import Login, login_for, require_login
 from app.page.languages import Languages
 from app.page.library.files import serve_playbooks
-from app.page.roles import hide_from_viewers, keep_from_viewers
+from app.page.roles import NoUploads, hide_from_viewers, keep_from_viewers
 from app.page.runs.files import serve_logs
 from app.page.settings import PageSettings
 from app.page.site import build
@@ -189,6 +189,7 @@ def _in_front(page: gr.Blocks, host: str, proxy: Proxy) -> list[Middleware]:
         Middleware(Calm, max_upload_bytes=max_upload_bytes),
         Middleware(BrakedLogin, brake=Brake()),
         Middleware(Languages),
+        Middleware(NoUploads),
     ]
 
 

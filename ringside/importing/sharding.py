@@ -90,6 +90,9 @@ def _resharding(
             ledger.keep(key)
         else:
             _note_strategy(key, value, found[name], ledger)
+    if counts == new and version == 1 and found[new] != "FULL_SHARD":
+        # `accelerate launch` sets FSDP_SHARDING_STRATEGY to FULL_SHARD by default, and that counts.
+        ledger.warn(say("importing.unread_in_1", name=new, other=old))
     if counts == old and version == 2:
         ledger.warn(say("importing.obsolete_in_2", name=old, new=new))
     return found[counts], _reshards(found[counts])

@@ -30,16 +30,31 @@ MAX_RATIO = 200
 SMALL_BYTES = 4 << 20
 """Below this a ratio harms nobody."""
 
+MAX_DIRECTORY_BYTES = 1 << 20
+"""Of the list of members, which Python reads as a whole, and before anybody can count it."""
+
 _PART = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}"
 _ALLOWED = re.compile(
     rf"(?:README\.md|index\.html|preset/{_PART}\.yaml|accelerate/accelerate\.yaml"
     rf"|charts/(?:{_PART}/)?{_PART}\.(?:svg|png)"
     rf"|runs/\d{{8}}-\d{{6}}-[a-z]+-[a-z]+(?:-\d+)?/(?:(?:ranks|trace|nccl|scores)/)?{_PART}"
-    r"\.(?:json|jsonl|log|json\.gz))"
+    r"\.(?:json|jsonl|log|json\.gz))",
+    re.ASCII,
 )
 _DRIVE = re.compile(r"[A-Za-z]:")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+class _InSmallPieces(io.FileIO):
+    """A file of which nobody reads much at once."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As of any file; PlaybookError for more than a list of members may have."""
+        if size is not None and size > MAX_DIRECTORY_BYTES:
+            raise PlaybookError(say("playbook.many_files", origin=Path(str(self.name)).name,
+                                    n=MAX_FILES))  # fmt: skip
+        return super().read(size) or b""
 
 
 class Archive:
@@ -48,6 +63,8 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path, self.origin = path, path.name
         try:
+            with _InSmallPieces(path) as file, zipfile.ZipFile(file):
+                pass  # Opened only to see how long the list of members is.
             self._zip = zipfile.ZipFile(path)
             members = self._zip.infolist()
         except OSError as error:
@@ -120,6 +137,9 @@ def open_source(path: Path) -> Archive | Folder:
         return Folder(path)
     if not path.exists():
         raise PlaybookError(say("playbook.no_file", path=path))
+    if not path.is_file():
+        # Opening a pipe would wait for its other end.
+        raise PlaybookError(say("playbook.no_zip", origin=path.name))
     return Archive(path)
 
 

@@ -6,7 +6,7 @@ Everything in it was picked field by field (`ringside.playbook.redaction`), so i
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,12 +16,21 @@ from ringside.doctor.walkthrough import Point
 from ringside.errors import PlaybookError
 from ringside.estimate import Outcome
 from ringside.presets import PresetFile
+from ringside.rundir import ID_PATTERN
 from ringside.spec import Device
 from ringside.words import say
 
 FORMAT = 1
 NAME_PATTERN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
 CONTENT = "playbook.json"
+
+# What a stranger wrote is refused where it is read: folders are named by ids, and arithmetic on
+# what no machine has overflows.
+RunId = Annotated[str, msgspec.Meta(pattern=rf"\A(?:{ID_PATTERN.pattern})\Z")]
+Count = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, lt=2**60)]
+Moment = Annotated[float, msgspec.Meta(ge=0, lt=2**32)]
+Title = Annotated[str, msgspec.Meta(max_length=400)]
 
 
 class KeptLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +50,10 @@ class KeptHardware(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     device: Device
-    gpus: tuple[str, ...] = ()
-    gpu_memory_bytes: int | None = None
+    gpus: Annotated[tuple[str, ...], msgspec.Meta(max_length=1024)] = ()
+    gpu_memory_bytes: Bytes | None = None
     num_cores: int | None = None
-    memory_bytes: int | None = None
+    memory_bytes: Bytes | None = None
     driver: str | None = None
     system: str | None = None
     links: tuple[KeptLink, ...] = ()
@@ -72,7 +81,7 @@ class KeptData(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str | None = None
     synthetic: bool = False
     task: str | None = None
-    image_size: int
+    image_size: Count
     num_train: int | None = None
     num_val: int | None = None
     classes: tuple[str, ...] = ()
@@ -86,12 +95,12 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
     `command` starts it again; `launch` is what was executed. `wall_time_s` is in `result`.
     """
 
-    id: str
+    id: RunId
     model: str
     strategy: str
-    micro_batch: int
-    accumulation_steps: int = 1
-    epochs: int
+    micro_batch: Count
+    accumulation_steps: Count = 1
+    epochs: Count
     seed: int
     command: str
     launch: str | None = None
@@ -133,15 +142,15 @@ class Playbook(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = FORMAT
     name: str
-    title: str
-    made: float
+    title: Title
+    made: Moment
     ringside: str
     chosen: str
     preset: str
     preset_file: PresetFile
     hardware: KeptHardware
     data: KeptData
-    runs: tuple[KeptRun, ...]
+    runs: Annotated[tuple[KeptRun, ...], msgspec.Meta(max_length=100)]
     charts: tuple[Chart, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     files: dict[str, str] = {}

@@ -182,7 +182,8 @@ def here() -> dict[str, list[str]]:
         "hosts": [platform.node(), os.environ.get("HOSTNAME", "")],
         "users": [*users, *names_in(home), PurePosixPath(home).name],
         "paths": [home],
-        "secrets": [secret for secret in secrets_in(os.environ) if "/" not in secret],
+        # Variables such as SSH_AUTH_SOCK hold paths; those are shortened, not removed.
+        "secrets": [one for one in secrets_in(os.environ) if not one.startswith(("/", "~"))],
     }
 
 

@@ -136,7 +136,7 @@ def _adapted(way: Adaptation, playbook: Playbook) -> dict[str, Any]:
 
 def _as_it_was(run: KeptRun, devices: int) -> dict[str, Any]:
     """The same number of devices and the same global batch."""
-    keeps = "--keep-global-batch" in shlex.split(run.command)
+    keeps = "--keep-global-batch" in run.command.split()
     batch = run.result.global_batch // (1 if keeps else run.accumulation_steps)
     return {
         "batch": batch, "processes": devices if devices > 1 else None, "keep_global_batch": keeps,

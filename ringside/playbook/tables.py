@@ -35,12 +35,17 @@ def summary(playbook: Playbook) -> str:
     """What was trained, on what, and what came of it."""
     run, result = playbook.run, playbook.run.result
     found = f"{run.model} with the preset {playbook.preset} on {playbook.hardware.label}"
-    found += f", {PRECISION[result.mixed_precision]}, global batch {result.global_batch}"
+    found += f", {precision(result.mixed_precision)}, global batch {result.global_batch}"
     if result.samples_per_s is not None:
         found += f": {result.samples_per_s:,.0f} images/s"
     if result.speedup.value is not None:
         found += f", {result.speedup.value:.2f} times one device"
     return f"{found}."
+
+
+def precision(word: str) -> str:
+    """As people call it; a word of a stranger's file stays."""
+    return PRECISION.get(word, word)
 
 
 def weight(finding: Finding) -> str:
@@ -159,7 +164,7 @@ def _result(run: KeptRun) -> tuple[str, ...]:
         run.name,
         one.preset,
         _number(one.num_devices or one.num_processes, "d"),
-        PRECISION[one.mixed_precision],
+        precision(one.mixed_precision),
         str(one.global_batch),
         _number(one.epoch_time_s, ".1f", " s"),
         _number(one.samples_per_s, ",.0f"),

@@ -134,7 +134,10 @@ def trials(root: Path, within_s: float | None = None) -> list[Trial]:
             known[run.id] = kept
             cache.put(run.exit, kept, signature)
         cache.save()
-    return [kept.trial for kept in known.values() if kept is not None and kept.trial is not None]
+    return [
+        kept.trial for kept in known.values()
+        if kept is not None and kept.trial is not None and kept.singles == singles
+    ]  # fmt: skip
 
 
 def measured(preset: Preset, found: Iterable[Trial]) -> list[Measured]:

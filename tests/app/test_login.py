@@ -188,6 +188,14 @@ def test_an_ipv6_network_is_one_address(brake):
     assert brake.admit("2001:db8:0:1::1") == 0.0
 
 
+def test_ipv4_in_the_clothes_of_ipv6_is_an_address_of_its_own(brake):
+    """A server on `::` sees IPv4 so: one who guesses must not lock all others out."""
+    for _ in range(FREE_ATTEMPTS):
+        brake.admit("::ffff:10.0.0.7")
+    assert brake.admit("10.0.0.7") > 0
+    assert brake.admit("::ffff:10.0.0.8") == 0.0
+
+
 def test_memory_is_bounded(brake, clock):
     for n in range(MAX_ADDRESSES + 500):
         clock.now += 2.0
@@ -302,6 +310,15 @@ def test_a_viewer_changes_nothing_even_with_the_token(served, come_in, call, tol
     assert all("from=127.0.0.1" in line and "You look on" in line for line in lines)
     polled = call(viewer, "poll_run", run_id=run.id, seen="{}", field_log="console")
     assert "done-dove" in str(polled)
+
+
+def test_a_viewer_puts_no_file_on_the_server(come_in):
+    """Uploads go to Gradio itself, before any handler: they could fill the disk."""
+    files = {"files": ("x.png", b"x")}
+    refused = come_in(VIEWER).post("/gradio_api/upload", files=files)
+    assert refused.status_code == 403
+    assert refused.text.startswith("You look on as a viewer")
+    assert come_in(OPERATOR).post("/gradio_api/upload", files=files).status_code == 200
 
 
 def test_a_viewer_looks_into_no_folder_of_the_server(come_in, call, tmp_path):

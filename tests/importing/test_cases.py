@@ -79,6 +79,23 @@ def test_a4_the_two_versions_of_fsdp_say_the_same(text, reshards):
     assert config.fsdp_reshard_after_forward is reshards
 
 
+@pytest.mark.parametrize(
+    ("text", "is_warned"),
+    [
+        ("  fsdp_reshard_after_forward: SHARD_GRAD_OP\n", True),
+        ("  fsdp_reshard_after_forward: FULL_SHARD\n", False),
+        ("  fsdp_reshard_after_forward: SHARD_GRAD_OP\n  fsdp_sharding_strategy: 2\n", False),
+        ("  fsdp_version: 2\n  fsdp_reshard_after_forward: false\n", False),
+    ],
+)
+def test_a4_a_strategy_that_accelerate_itself_would_not_read(text, is_warned):
+    """`accelerate config` writes it for version 1, and `accelerate launch` (1.15) then takes
+    FULL_SHARD all the same, the default of --fsdp_sharding_strategy."""
+    found = read(FSDP + POLICY + text)
+    said = [warning for warning in found.warnings if "passes over fsdp_reshard" in warning]
+    assert len(said) == is_warned
+
+
 def test_a4_a_renamed_key_is_followed_and_its_loss_is_said():
     found = read(FSDP + POLICY + "  fsdp_backward_prefetch_policy: BACKWARD_POST\n")
     old, new = "fsdp_config.fsdp_backward_prefetch_policy", "fsdp_config.fsdp_backward_prefetch"

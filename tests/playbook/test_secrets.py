@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ringside.nccl_log import read_text
 from ringside.playbook.content import encode_playbook
 from ringside.playbook.readme import readme
-from ringside.playbook.redaction import Redactor, is_allowed
+from ringside.playbook.redaction import Redactor, here, is_allowed
 from ringside.trace import read_traces
 
 _found = util.spec_from_file_location("planted", Path(__file__).with_name("conftest.py"))
@@ -103,6 +103,15 @@ def test_texts(text, cleared):
     redactor = Redactor(hosts=["train01.lab"], users=["dave", "root", "vm"])
     assert redactor.text(text) == cleared
     assert redactor.text(cleared) == cleared
+
+
+def test_a_secret_with_a_slash_in_it_is_still_one(monkeypatch):
+    """Keys in base64, as those of AWS, have slashes; paths in such variables begin with one."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCY")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp")
+    redactor = Redactor(**here())
+    assert redactor.text("said wJalrXUtnFEMI/K7MDENG/bPxRfiCY twice") == "said [removed] twice"
+    assert redactor.text("/tmp/somebody/photos") == "photos"
 
 
 ALPHABET = "ab1.:/@~-_ =\"',\n"

@@ -69,7 +69,7 @@ def test_a_checkout_tells_its_remote_and_commit_and_runs_nothing(folders, tmp_pa
     script.write_text(f"#!/bin/sh\ntouch {marker}\n")
     script.chmod(0o755)
     git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
-    url = "https://lea:pass@example.org/team/presets.git"
+    url = "https://lea:p@ss@example.org/team/presets.git"
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "m"],
                   ["remote", "add", "origin", url], ["config", "core.fsmonitor", str(script)],
                   ["config", "core.sshCommand", str(script)]):  # fmt: skip

@@ -12,7 +12,7 @@ from scipy import stats
 
 from app.page.draw.train import strategy_cards
 from app.views.form import strategies
-from ringside.file_cache import FileCache, signature_of
+from ringside.file_cache import FileCache, signature_of, version_of
 from ringside.hardware import Gpu, Hardware
 from ringside.presets import Library, load_preset
 from ringside.request import RunRequest, resolve
@@ -136,6 +136,8 @@ def test_a_page_does_not_wait_for_runs_that_were_never_looked_at(train, root):
         train("ddp", number)
     assert trials(root, within_s=-1.0) == []
     assert len(trials(root)) == 4
+    train("single", 6, step_s=0.2)
+    assert trials(root, within_s=-1.0) == [], "what was against another baseline is not told"
 
 
 def test_limits_of_the_median_hold_it(train):
@@ -188,6 +190,17 @@ def test_a_cache_that_cannot_be_used_costs_nothing_else(tmp_path, monkeypatch):
     cache.save()
     assert cache.get(path) == 1
     assert FileCache("numbers", int).get(path) is None
+
+
+def test_other_code_is_noticed_though_no_file_is_newer_than_the_newest(tmp_path):
+    """Copies keep their times: a mended file may be older than one that was not touched."""
+    for name, t in (("a.py", 1000), ("b.py", 3000)):
+        (tmp_path / name).write_text(name)
+        os.utime(tmp_path / name, (t, t))
+    before = version_of(tmp_path)
+    assert version_of(tmp_path) == before
+    os.utime(tmp_path / "a.py", (2000, 2000))
+    assert version_of(tmp_path) != before
 
 
 def test_a_preset_that_was_edited_is_read_again(tmp_path, monkeypatch):

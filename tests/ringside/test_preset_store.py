@@ -44,6 +44,16 @@ def test_a_taken_name_is_never_overwritten():
     assert free_name("free") == "free"
 
 
+def test_a_broken_file_takes_a_name_too():
+    """Else the name that is offered instead is the very one that is taken."""
+    user_folder().mkdir(parents=True)
+    (user_folder() / "ours.yaml").write_text("about: 7\n")
+    assert free_name("ours") == "ours_2"
+    with pytest.raises(PresetError, match="such as ours_2"):
+        save("ours", text())
+    assert save(free_name("ours"), text()).name == "ours_2"
+
+
 def test_what_is_no_preset_is_not_saved():
     with pytest.raises(PresetError, match=r"ours.yaml"):
         save("ours", b"about: [")

@@ -19,6 +19,7 @@ from typing import Any
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from app.page.roles import user_of
 from app.views.desk import Desk
 from app.views.logs import LogChunk, find_in_log, log_path, read_around, read_before
 from ringside.rundir import RunDir
@@ -70,13 +71,12 @@ def serve_logs(server: FastAPI, desk: Desk) -> None:
 
 
 def require_login(server: Any) -> Callable[[Request], None]:
-    """Refuses whoever has not logged in, by Gradio's own cookies (6.31, routes.py)."""
+    """Refuses whoever has not logged in."""
 
     def require(request: Request) -> None:
         if server.auth is None and server.auth_dependency is None:
             return
-        names = (f"access-token-{server.cookie_id}", f"access-token-unsecure-{server.cookie_id}")
-        if not any(server.tokens.get(request.cookies.get(name)) for name in names):
+        if user_of(server, request.cookies) is None:
             raise HTTPException(401, say("log.login"))
 
     return require
