@@ -23,7 +23,7 @@ FIRST_EPOCH_MS = 60_000
 def fill(tab, *, preset="ddp", epochs="2"):
     """A job that takes seconds: small pictures, a small model."""
     tab.wait_for_selector(".rs-pictures img")
-    for name, text in (("source", "products:ci"), ("model", "resnet10t")):
+    for name, text in (("source", "products:ci"), ("model", "test_resnet")):
         tab.locator(f"#field-{name} input").fill(text)
         tab.locator(f"#field-{name} input").press("Enter")
     tab.locator("#field-epochs input").fill(epochs)
@@ -131,7 +131,7 @@ def test_a_number_that_reads_0_leaves_the_plan_alone_and_start_refuses_it(open_t
 
 def test_stop_is_believed_only_when_it_is_true(open_tab, site):
     tab = open_tab()
-    fill(tab, epochs="200")
+    fill(tab, epochs="900")
     tab.locator("#start").click()
     run_id = run_of(tab)
     tab.wait_for_selector("#epochs tbody tr", timeout=FIRST_EPOCH_MS)

@@ -41,13 +41,12 @@ def test_resumed_equals_uninterrupted(preset, interrupted_run, finished_run, roo
         assert torch.equal(tensor, expected[name]), name
 
 
-def test_local_sgd_goes_on_exactly_and_saves_change_nothing(root, make_request):
-    """Each rank has moments of its own, and 10 steps an epoch are no multiple of 3."""
-    steps = {"local_sgd_steps": "3"}
-    whole = make_request("local_sgd", overrides=steps)
-    expected = wait_for_end(start_run(whole, read_hardware(), root))
+def test_local_sgd_goes_on_exactly_and_saves_change_nothing(finished_run, root, make_request):
+    """Each rank has moments of its own, and 10 steps an epoch are no multiple of 8."""
+    expected = finished_run("local_sgd")
     assert expected.state == "completed", expected.failure
-    saving = make_request("local_sgd", overrides=steps | {"save_every_steps": "4"})
+    assert expected.started.steps_per_epoch % expected.spec.training.local_sgd_steps
+    saving = make_request("local_sgd", overrides={"save_every_steps": "4"})
     first = create_run(saving, read_hardware(), root)
     first.request("stop-after-epoch")
     start(first)

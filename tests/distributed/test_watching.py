@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import socket
 import statistics
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -35,7 +37,17 @@ def events_of(run, kind):
 
 
 @pytest.fixture(scope="module")
-def asked(session_root, make_request):
+def default_port_taken():
+    """Somebody else holds the port that the launcher would choose by itself."""
+    with socket.socket() as taken:
+        with suppress(OSError):  # somebody else really does
+            taken.bind(("127.0.0.1", 29500))
+            taken.listen()
+        yield
+
+
+@pytest.fixture(scope="module")
+def asked(session_root, make_request, default_port_taken):
     """A run that was asked for its stacks and a checkpoint, then to end after its epoch.
 
     Returns the run, its record, the stacks, the copy of the checkpoint, and what it said meanwhile.
@@ -82,6 +94,8 @@ def test_it_ends_after_the_epoch_with_its_scores(asked):
     run, record, _, _, said = asked
     assert any(line.startswith("stops after epoch ") for line in said[1])
     assert record.state == "stopped"
+    assert len(record.epochs) < record.spec.epochs
+    assert not run.requested("checkpoint")
     (agreed,) = events_of(run, StopAgreed)
     assert (agreed.request, agreed.epoch) == ("stop-after-epoch", record.epochs[-1].epoch)
     assert record.epochs[-1].num_evaluated == record.started.num_val
