@@ -236,7 +236,7 @@ def test_what_cannot_run_is_refused_in_one_sentence(preset, hardware, fields, pa
         ("trackers", "tensorbord", ["no tracker 'tensorbord'"]),
         ("distributed_type", "FSDP", ["fsdp_config"]),
         ("accumulation_steps", "0", ["accumulation_steps must be a whole number of at least 1"]),
-        ("accumulation_steps", "1.5", ["a whole number of at least 1, not 1.5."]),
+        ("accumulation_steps", "1.5", ["a whole number of at least 1", "not 1.5."]),
         ("environment.LD_PRELOAD", "/x.so", ["LD_PRELOAD"]),
         ("environment.NCCL_DEBUG", "a\0b", ["NCCL_DEBUG", "printable"]),
     ],
