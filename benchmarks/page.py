@@ -1,11 +1,11 @@
 """What the page of a run costs: an idle tick, a very long run, fifty runs, twenty viewers.
 
-    python benchmarks/page.py                 # all of it; the last part trains for three minutes
+    python benchmarks/page.py                 # all of it; the last part trains for six minutes
     python benchmarks/page.py --without-training
 
 Requests go over real HTTP to a server in a process of its own, as a browser sends them. The last
-part trains two gloo processes and lets twenty viewers of that run come and go in turns, so that
-both arms see the same run and the same machine.
+part trains and lets twenty viewers of that run come and go in turns, so that both arms see the same
+run and the same machine: one process, which leaves a core to the server on two cores, and two.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import httpx
 import psutil
 
+from app.views.desk import FRESH_S
 from ringside import events as ev
 from ringside.records import write_exit, write_owner
 from ringside.run import RunReader
@@ -40,7 +41,7 @@ PORT = 17960
 LONG_STEPS = 100_000
 NUM_RUNS = 50
 NUM_VIEWERS = 20
-REPEATS = 100
+REPEATS, NUM_NEWS = 100, 40
 BLOCK_S, NUM_BLOCKS = 15.0, 10
 SKIP_S = 2.0
 """At the beginning of a block: viewers come and go."""
@@ -60,7 +61,8 @@ def main() -> None:
             for name, run in (("of 12 windows", live), (f"of {LONG_STEPS:,} windows", long)):
                 _measure_run(page, run, name)
         if not given.without_training:
-            _measure_viewers(Path(folder) / "trained")
+            for preset in ("single", "ddp"):
+                _measure_viewers(Path(folder) / preset, preset)
 
 
 class Page:
@@ -118,8 +120,9 @@ def _measure_run(page: Page, run: RunDir, name: str) -> None:
     print(f"  idle tick: {len(idle[0].request.content)} B asked, {len(idle[0].content)} B answered")
     print(f"  idle tick, handler: {_spread([a.json()['duration'] * 1000 for a in idle])}")
     busy, polls, sizes = [], [], []
-    for number in range(REPEATS):
+    for number in range(NUM_NEWS):
         _append(run, number)
+        time.sleep(FRESH_S)  # what was read serves all viewers for so long
         busy.append(page.ask("tick_run", **values)[1].json()["duration"] * 1000)
         found, answer = page.ask("poll_run", **values)
         polls.append(answer.json()["duration"] * 1000)
@@ -129,11 +132,11 @@ def _measure_run(page: Page, run: RunDir, name: str) -> None:
     print(f"  and its answer, handler: {_spread(polls)}; {statistics.median(sizes):.0f} B sent")
 
 
-def _measure_viewers(root: Path) -> None:
+def _measure_viewers(root: Path, preset: str) -> None:
     """Step times of one run while twenty viewers poll it, and while nobody does, in turns."""
     root.mkdir()
     environment = os.environ | {"RINGSIDE_RUNS": str(root)}
-    argv = ["run", "ddp", "--model", "test_resnet", "--data", "products:ci", "--epochs", "5000"]
+    argv = ["run", preset, "--model", "test_resnet", "--data", "products:ci", "--epochs", "5000"]
     subprocess.run([sys.executable, "-m", "app", *argv], env=environment, check=True)
     run = next(RunDir(path) for path in root.iterdir() if (path / "spec.json").exists())
     try:

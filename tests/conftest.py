@@ -54,6 +54,20 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
+def ringside(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command in this process: `ringside("list", "--json")` -> (exit code, out, err)."""
+    from app import cli
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            cli.main(list(argv))
+        out, err = capsys.readouterr()
+        return left.value.code, out, err
+
+    return call
+
+
+@pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The folder that `RINGSIDE_RUNS` names."""
     return tmp_path / "runs"

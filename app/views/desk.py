@@ -42,6 +42,9 @@ MAX_READERS = 64
 MAX_ROWS = 1000
 """A folder of more runs than that is not for a page."""
 
+FRESH_S = 0.5
+"""So long what was read serves every viewer; a page asks once a second."""
+
 RECONCILE_PAUSE_S = 30.0
 SETTLED_NS = 100_000_000
 
@@ -64,6 +67,7 @@ class _Watched:
 
     reader: RunReader
     lock: threading.Lock = field(default_factory=threading.Lock)
+    polled: float = -FRESH_S
     seen: tuple[Any, ...] = ()
     views: dict[str, RunView] = field(default_factory=dict)
     series: RunSeries = field(default_factory=RunSeries)
@@ -85,6 +89,7 @@ class Desk:
         self._listed_dirs: tuple[int, list[RunDir]] | None = None
         self._exited: frozenset[str] = frozenset()
         self._ended_rows: dict[tuple[str, str], ListRow] = {}
+        self._rows: dict[str, tuple[float, list[ListRow]]] = {}
 
     def find(self, text: str | None) -> RunDir | None:
         """The run that `?run=` names (id or its two words), else the newest; None without runs."""
@@ -126,7 +131,7 @@ class Desk:
         """
         watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
-            record = self._poll(watched.reader)
+            record = self._poll(watched)
             baseline = self._baseline(record)
             seen = (*_version(record), baseline and baseline.id)
             if watched.seen != seen:
@@ -159,6 +164,14 @@ class Desk:
 
     def rows(self) -> list[ListRow]:
         """All runs, newest first; ended ones are read once, others only what is new."""
+        language, now = spoken(), time.monotonic()
+        made, rows = self._rows.get(language, (-FRESH_S, []))
+        if now - made >= FRESH_S:
+            rows = self._read_rows()
+            self._rows[language] = (now, rows)
+        return rows
+
+    def _read_rows(self) -> list[ListRow]:
         found = []
         for run in self._dirs()[:MAX_ROWS]:
             try:
@@ -183,7 +196,7 @@ class Desk:
         """A copy of the record as it is now, for a comparison; curves need its windows too."""
         watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
-            self._poll(watched.reader)
+            self._poll(watched)
             return msgspec.structs.replace(
                 watched.reader.record,
                 epochs=list(watched.reader.record.epochs),
@@ -235,7 +248,7 @@ class Desk:
         else:
             watched = self._watch(run)
         with watched.lock:
-            record = self._poll(watched.reader)
+            record = self._poll(watched)
             row = _list_row(record)
             kept = msgspec.structs.replace(record, epochs=list(record.epochs), windows=[])
         if record.final and record.exit is not None:
@@ -250,13 +263,15 @@ class Desk:
         except (RingsideError, OSError):
             return False
 
-    def _poll(self, reader: RunReader) -> RunRecord:
+    def _poll(self, watched: _Watched) -> RunRecord:
         """The record as it is now; one whose owner is gone is closed behind the viewer's back."""
-        reader.poll()
-        record = reader.record
-        if _is_abandoned(record):
-            self._reconcile(reader.run)
-        return record
+        reader, now = watched.reader, time.monotonic()
+        if now - watched.polled >= FRESH_S:
+            reader.poll()
+            watched.polled = now
+            if _is_abandoned(reader.record):
+                self._reconcile(reader.run)
+        return reader.record
 
     def _reconcile(self, run: RunDir) -> None:
         """At most one thread a run, and a pause before the next: it may be another user's."""

@@ -158,6 +158,23 @@ def _epoch(epoch: int, seconds: float, auc: float) -> list[ev.Event]:
     return [ev.PhaseStarted(phase="train", epoch=epoch), window, trained, evaluated]
 
 
+@pytest.fixture(autouse=True)
+def _read_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test asks more often than a page."""
+    monkeypatch.setattr("app.views.desk.FRESH_S", 0.0)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The warnings that a person would see."""
+    import gradio as gr
+
+    texts: list[str] = []
+    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
+    monkeypatch.setattr(gr, "Info", lambda text, **_: None)
+    return texts
+
+
 @pytest.fixture
 def runs_root(tmp_path: Path) -> Path:
     """A folder for runs with a name that breaks careless quoting."""

@@ -8,7 +8,6 @@ import re
 import pytest
 from msgspec import structs
 
-from app import cli
 from app.commands import models
 from app.page.draw.classes import class_cards
 from app.views.classes import COLUMNS, class_tables
@@ -40,18 +39,6 @@ def run(make_spec, write_run):
     written = write_run(make_spec("single"), RUN)
     write_class_scores(written, ClassTables(last=epoch(3), best=epoch(2)))
     return written
-
-
-@pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("list", "--json")` -> (exit code, out, err)."""
-
-    def call(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        return left.value.code, *capsys.readouterr()
-
-    return call
 
 
 def test_the_last_and_the_best_epoch_are_shown(run):

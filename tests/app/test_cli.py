@@ -96,19 +96,6 @@ PRESET_KEYS = {
 
 
 @pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("list", "--json")` -> (exit code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def story(make_spec, write_run):
     """One device, then DDP on four at the same images per device: 3.08 times as fast."""
     base = write_run(make_spec("single"), BASE)

@@ -13,7 +13,6 @@ import shutil
 import socket
 from contextlib import suppress
 
-import gradio as gr
 import httpx
 import pytest
 
@@ -86,14 +85,6 @@ def run(served, runs_at):
     made = runs_at(served.settings.runs_root).add("done-dove", epochs=2, ended="completed")
     yield made
     shutil.rmtree(made.path, ignore_errors=True)
-
-
-@pytest.fixture
-def told(monkeypatch):
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    monkeypatch.setattr(gr, "Info", lambda text, **_: None)
-    return texts
 
 
 # --- who may do what --------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app import cli
 from ringside.errors import LaunchError
 from ringside.estimate import Estimate
 from ringside.events import WindowTimed
@@ -28,18 +27,10 @@ KEYS = {
 HARDWARE = Hardware(num_cores=2)
 
 
-@pytest.fixture
-def ringside(capsys, monkeypatch):
-    """The command on a machine of two cores: (exit code, out, err)."""
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    """The command runs on a machine of two cores."""
     monkeypatch.setattr("app.commands.estimating.read_hardware", lambda: HARDWARE)
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 def a_description() -> Description:

@@ -8,25 +8,11 @@ import json
 import msgspec
 import pytest
 
-from app import cli
 from app.views.traces import trace_lines
 from ringside import events as ev
 from ringside.records import write_exit, write_owner
 from ringside.run import fold_run
 from ringside.rundir import create_run_dir
-
-
-@pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("trace", "last")` -> (exit code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture

@@ -18,19 +18,6 @@ DOCUMENT = Path(cli.__file__).parents[1] / "docs" / "cli-json.md"
 
 
 @pytest.fixture
-def ringside(capsys):
-    """`ringside("compare", ...)` -> (exit code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def trained(make_spec, write_run):
     """`trained("ddp", "calm-fox", seed=1, noise=0.3)`: a run with predictions of 700 images."""
     targets = (np.random.default_rng(7).random((700, 3)) < 0.3).astype(np.uint8)

@@ -39,6 +39,13 @@ num_processes: 8
 """
 
 
+@pytest.fixture
+def told(told, monkeypatch):
+    """What is said of success, too."""
+    monkeypatch.setattr(gr, "Info", lambda text, **_: told.append(text))
+    return told
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     opened = open_server(runs_root=tmp_path_factory.mktemp("runs"))
@@ -49,14 +56,6 @@ def served(tmp_path_factory):
 @pytest.fixture(scope="module")
 def caller(served):
     return Caller(served)
-
-
-@pytest.fixture
-def told(monkeypatch):
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    monkeypatch.setattr(gr, "Info", lambda text, **_: texts.append(text))
-    return texts
 
 
 @pytest.fixture

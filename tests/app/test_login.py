@@ -11,7 +11,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import gradio as gr
 import httpx
 import psutil
 import pytest
@@ -246,14 +245,6 @@ def call(served):
     """Call an event as a client: `call(viewer, "stop", run_id=...)`, answers by element id."""
     caller = Caller(served)
     return lambda client, name, **values: caller.found(name, client, **values)
-
-
-@pytest.fixture
-def told(monkeypatch):
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    monkeypatch.setattr(gr, "Info", lambda text, **_: None)
-    return texts
 
 
 def test_a_stranger_gets_the_login_and_nothing_else(served):

@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app import cli
 from ringside.environment_lint import lint
 from ringside.errors import LaunchError
 from ringside.hardware import Gpu, Hardware
@@ -74,17 +73,6 @@ def sweep_of(machine: Machine) -> Sweep:
         ),
         failed=("NCCL_ALGO=Tree did not start: no algorithm/protocol available.",),
     )  # fmt: skip
-
-
-@pytest.fixture
-def ringside(capsys):
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture

@@ -28,19 +28,6 @@ fsdp_config:
 
 
 @pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("presets", "list")` -> (exit code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def sent(tmp_path):
     """What a colleague sent."""
     path = tmp_path / "Team Config.yaml"

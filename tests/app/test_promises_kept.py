@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gradio as gr
 import httpx
 import pytest
 
@@ -60,14 +59,6 @@ def fake_run(root, make_spec, trainer):
     argv = [sys.executable, str(run.path / "trainer.py"), str(run.path)]
     run.write(run.plan, LaunchPlan(argv=argv, environment=plan.environment, cwd=plan.cwd))
     return run
-
-
-@pytest.fixture
-def told(monkeypatch):
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    monkeypatch.setattr(gr, "Info", lambda text, **_: None)
-    return texts
 
 
 def polled(server, run_id, seen="{}"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 
-import gradio as gr
 import httpx
 import msgspec
 import pytest
@@ -44,14 +43,6 @@ def call(served):
         )
 
     return ask
-
-
-@pytest.fixture
-def told(monkeypatch):
-    """The warnings that a person would see."""
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    return texts
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gradio as gr
 import httpx
 import pytest
 
@@ -69,14 +68,6 @@ def poll(served, name="poll_run", **values):
     assert answer.status_code == 200
     data = zip(event.outputs, answer.json()["data"], strict=True)
     return {part.elem_id: value for part, value in data if value not in SKIPPED}
-
-
-@pytest.fixture
-def told(monkeypatch):
-    """The warnings that a person would see."""
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    return texts
 
 
 @pytest.fixture

@@ -25,19 +25,6 @@ LEFTOVER_KEYS = {"run", "state", "pid", "command", "started", "memory_bytes"}
 
 
 @pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("list", "--json")` -> (exit code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
-
-
-@pytest.fixture
 def runs(make_spec, write_run):
     """A baseline, a fast run and a slow one."""
     return (

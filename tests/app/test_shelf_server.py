@@ -6,7 +6,6 @@ import logging
 import shutil
 import socket
 
-import gradio as gr
 import httpx
 import pytest
 
@@ -36,14 +35,6 @@ def run(served, runs_at):
     run = made.add("done-dove", epochs=2, ended="completed")
     yield run
     shutil.rmtree(run.path, ignore_errors=True)
-
-
-@pytest.fixture
-def told(monkeypatch):
-    texts = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
-    monkeypatch.setattr(gr, "Info", lambda text, **_: None)
-    return texts
 
 
 @pytest.fixture(scope="module")

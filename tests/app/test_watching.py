@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from app import cli
 from app.commands import running, watching
 from app.commands.watching import stack_lines
 from app.views.watching import hang_lines, sample_lines
@@ -25,17 +24,6 @@ from ringside.stacks import Frame, RankStacks, ThreadStack
 
 RUN = "20260101-000000-calm-fox"
 GIB = 2**30
-
-
-@pytest.fixture
-def ringside(capsys):
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture

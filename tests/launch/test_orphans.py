@@ -7,7 +7,6 @@ import signal
 
 import pytest
 
-from app import cli
 from ringside.identity import run_processes, wait_gone, wait_until
 from ringside.launch import local
 from ringside.records import read_exit, read_owner
@@ -32,17 +31,6 @@ def orphaned(make_run, wait_console, root, monkeypatch, leave_checkpoint):
     supervisor = read_owner(run).process
     os.kill(supervisor.pid, signal.SIGKILL)
     assert not wait_gone([supervisor], 5.0)
-    return run
-
-
-@pytest.fixture
-def ringside(capsys):
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
     return run
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from app import cli
 from app.resuming import spec_to_resume
 from app.views.playbook_export import export_in_child, export_playbook
 from ringside.errors import PlaybookError, RunDirError
@@ -22,19 +21,6 @@ from ringside.playbook.content import Playbook, decode_playbook
 BASE, RUN = "20260131-142507-calm-otter", "20260131-150000-swift-heron"
 DOCS = Path(__file__).parents[2] / "docs"
 VOID = {"meta", "link", "br", "img", "input", "rect", "path", "line", "circle", "use", "image"}
-
-
-@pytest.fixture
-def ringside(capsys):
-    """Run the command in this process: `ringside("playbook", "list")` -> (code, out, err)."""
-
-    def run(*argv: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as left:
-            cli.main(list(argv))
-        out, err = capsys.readouterr()
-        return left.value.code, out, err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -229,31 +229,32 @@ def draw_run(settings: PageSettings) -> tuple[dict[str, Component], gr.Accordion
         value=[],
         visible=has_gpus,
     )
+    folded, advanced = _draw_advanced()
+    fields = {"model": model, "precision": precision, "gpus": gpus, **numbers, **folded}
+    return fields, advanced
+
+
+def _draw_advanced() -> tuple[dict[str, Component], gr.Accordion]:
     with gr.Accordion(say("train.advanced"), open=False, elem_id="advanced") as advanced:
         with gr.Row(elem_classes="rs-row"):
-            numbers["image_size"] = _number("image_size")
-            numbers["seed"] = _number("seed")
-        numbers["learning_rate"] = field(
+            fields = {"image_size": _number("image_size"), "seed": _number("seed")}
+        fields["learning_rate"] = field(
             gr.Number, "learning_rate", value=None, placeholder=say("train.auto"), min_width=100
         )
-        weights = field(
+        fields["weights"] = field(
             gr.Textbox, "weights", max_lines=1, placeholder="last, amber-fox, /data/w.pth"
         )
         with gr.Row(elem_classes="rs-row"):
-            numbers["profile"] = _number("profile")
-            time_limit = field(
+            fields["profile"] = _number("profile")
+            fields["time_limit"] = field(
                 gr.Textbox, "time_limit", max_lines=1, placeholder="2h30m", min_width=100
             )
-        retry = field(gr.Checkbox, "retry", value=False)
-        keep = field(gr.Checkbox, "keep_global_batch", value=False)
-        overrides = field(
+        for name in ("retry", "keep_global_batch"):
+            fields[name] = field(gr.Checkbox, name, value=False)
+        fields["overrides"] = field(
             gr.Textbox, "overrides", lines=2, placeholder="optimizer=sgd\nwarmup_epochs=1"
         )
-    return {
-        "model": model, **numbers, "precision": precision, "gpus": gpus, "weights": weights,
-        "time_limit": time_limit, "retry": retry, "keep_global_batch": keep,
-        "overrides": overrides,
-    }, advanced  # fmt: skip
+    return fields, advanced
 
 
 def draw_before() -> dict[str, Component]:
