@@ -5,6 +5,7 @@ The classes are those of `style.css`; nothing here decides what to show.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -26,6 +27,8 @@ SIGNS = {
     "failed": "✕",
     "lost": "?",
 }
+
+_CODE = re.compile("`([^`]+)`")
 
 
 def header(active: str, machine: tuple[str, str], aside: str = "") -> str:
@@ -86,12 +89,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 
     )
 
 
+def with_code(text: str) -> str:
+    """A sentence with its `commands` in the type of code."""
+    return _CODE.sub(r'<code class="rs-code">\1</code>', escape(text))
+
+
 def items(texts: Iterable[str], css: str = "rs-list") -> str:
     """A list of sentences; empty without any."""
-    found = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    found = "".join(f"<li>{with_code(text)}</li>" for text in texts)
     return f'<ul class="{css}">{found}</ul>' if found else ""
 
 
 def soft(text: str) -> str:
     """A quiet sentence."""
-    return f'<p class="rs-soft">{escape(text)}</p>'
+    return f'<p class="rs-soft">{with_code(text)}</p>'

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable
 from html import escape
 
-from app.page.draw import heading, items, soft, table
+from app.page.draw import heading, items, soft, table, with_code
 from app.page.draw.pictures import picture_card
 from app.views import figures
 from app.views.consultations import ConsultState
@@ -22,9 +21,6 @@ PERFETTO = (
     '<a href="https://ui.perfetto.dev" target="_blank" rel="noopener noreferrer">'
     "ui.perfetto.dev</a>"
 )
-
-
-_CODE = re.compile("`([^`]+)`")
 
 
 def progress_note(state: ConsultState, *, is_live: bool) -> str:
@@ -143,27 +139,17 @@ def missing_list(view: DoctorView) -> str:
     """What nobody measured, each with the command that would."""
     if not view.missing:
         return ""
-    return heading(say("consult.missing")) + _sentences(view.missing)
+    return heading(say("consult.missing")) + items(view.missing, "rs-list rs-soft")
 
 
 def chart_grid(view: DoctorView, run_name: str) -> str:
     """All charts that there are numbers for, in two columns, and how to get the others."""
     found = [picture_card(picture, run_name) for picture in view.pictures]
     half = (len(found) + 1) // 2
-    gaps = f'<div class="rs-card">{_sentences(view.gaps)}</div>' if view.gaps else ""
+    gaps = f'<div class="rs-card">{items(view.gaps, "rs-list rs-soft")}</div>' if view.gaps else ""
     columns = ("".join(found[:half]), "".join(found[half:]) + gaps)
     stacks = "".join(f'<div class="rs-figure-stack">{one}</div>' for one in columns if one)
     return f'<div class="rs-figures">{stacks}</div>'
-
-
-def _sentences(texts: Iterable[str]) -> str:
-    found = "".join(f"<li>{with_code(text)}</li>" for text in texts)
-    return f'<ul class="rs-list rs-soft">{found}</ul>' if found else ""
-
-
-def with_code(text: str) -> str:
-    """A sentence with its `commands` in the type of code."""
-    return _CODE.sub(r'<code class="rs-code">\1</code>', escape(text))
 
 
 def six_points(points: Iterable[PointView]) -> str:
@@ -238,7 +224,7 @@ def traces_card(view: DoctorView, run_name: str) -> str:
     """The files that can be taken, and how to look into them."""
     title = heading(say("consult.traces"))
     if not view.traces:
-        return f'{title}<p class="rs-soft">{with_code(say("consult.no_traces", run=run_name))}</p>'
+        return title + soft(say("consult.no_traces", run=run_name))
     files = "".join(f"<span>{escape(name)} <b>{escape(size)}</b></span>" for name, size in
                     view.traces)  # fmt: skip
     words = escape(say("consult.perfetto", link="{link}")).replace("{link}", PERFETTO)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from app.page.draw import badge, heading, items, soft, table
+from app.page.draw import badge, heading, items, soft, table, with_code
 from app.views import figures
 from app.views.hanging import HangView
 from app.views.life import Life
@@ -93,10 +93,9 @@ def tiles(found: Iterable[Tile]) -> str:
 
 def _tile(tile: Tile) -> str:
     until = "" if tile.until_t is None else f' data-until="{tile.until_t:.1f}" {NOW}'
-    label = _COMMAND.sub(r'<code class="rs-code">\1</code>', escape(tile.label))
     return (
         f'<div class="rs-tile rs-tone-{tile.tone}"><b{until}>{escape(tile.value)}</b>'
-        f"<span>{label}</span></div>"
+        f"<span>{with_code(tile.label)}</span></div>"
     )
 
 
