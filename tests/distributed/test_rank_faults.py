@@ -109,7 +109,10 @@ def test_a_rank_that_raises_is_named_with_its_traceback(break_rank):
     failure = record.exit.failure
     assert failure.where == f"Rank 1 stood at step {FAULT_AT} while loading data."
     if record.spec.device == "cpu":
-        assert failure.last_collective == f"the reduction of gradients at step {FAULT_AT}"
+        # The launcher may end rank 0 before it comes to the exchange of this step.
+        steps = (FAULT_AT - 1, FAULT_AT)
+        found = [f"the reduction of gradients at step {step}" for step in steps]
+        assert failure.last_collective in found
     else:
         assert failure.last_collective.startswith("nccl:")
     assert (failure.checkpoint.path, failure.checkpoint.step) == ("checkpoints/last", 3)
