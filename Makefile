@@ -11,7 +11,8 @@ ui: .venv/ready
 	$(BIN)/ringside ui
 
 test: .venv/dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder || \
+	{ test $$? -eq 1 && $(BIN)/python -m pytest --last-failed --last-failed-no-failures none -v; }
 
 lint: .venv/dev-ready
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@ environment  what Gradio may learn from it: nothing
 server       address, port, and what stands in front
 roles        what a viewer gets
 site         all pages in one application
-skipping     what is skipped keeps its properties
+skipping     what is skipped costs nothing and keeps its properties
 train        three choices and one button
 runs         the list, and one run live
 compare      runs side by side

@@ -37,6 +37,10 @@ QUICK: dict[str, Any] = {
 }
 """For handlers that answer in milliseconds: one request, and no viewer waits for another."""
 
+OFTEN = QUICK | {"preprocess": False, "postprocess": False}
+"""For what every viewer asks each second, too. Gradio takes a thread for every single value that
+goes in or out; without, handlers get what was sent, of whatever kind, and send finished values."""
+
 
 def draw_frame(settings: PageSettings, active: str) -> gr.Textbox:
     """The header with the entry `active` marked; returns the hidden field with the action token."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import gradio as gr
-
 from app.page.compare import draw_compare
 from app.page.doctor import draw_doctor
 from app.page.library import draw_library
 from app.page.runs import draw_runs
 from app.page.settings import PageSettings
-from app.page.skipping import keep_properties
+from app.page.skipping import ChangedOnly
 from app.page.train import draw_train
 from ringside.words import languages, say, speaking, spoken
 
 
-class Site(gr.Blocks):
+class Site(ChangedOnly):
     """The pages with their events; `config`, which a page begins with, is in the spoken language.
 
     Gradio draws labels, headings and choices once, when pages are built. So the pages are built in
@@ -57,7 +55,6 @@ def _in_words_of(own: Any, other: Any | None) -> Any:
 
 def build(settings: PageSettings) -> Site:
     """Train at `/`, the others at `/` and their name; nothing is started or read yet."""
-    keep_properties()
     site = _build(settings)
     for language in languages():
         if language == spoken():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 
+import gradio as gr
 import msgspec
 import pytest
 import timm
@@ -11,8 +13,10 @@ import torch
 from accelerate import Accelerator
 from accelerate.commands.config.config_args import ClusterConfig
 from accelerate.commands.launch import launch_command_parser
+from gradio.state_holder import SessionState
 from torch.nn.parallel import DistributedDataParallel
 
+from app.page.skipping import ChangedOnly
 from ringside.models import model_names
 from ringside.presets import Library, accelerate_config
 from ringside.spec import FsdpConfig
@@ -89,14 +93,20 @@ def test_msgspec_unions_decode_by_kind():
     assert all(issubclass(kind, msgspec.Struct) for kind in KINDS)
 
 
-def test_gradio_still_sends_properties_with_what_is_skipped():
-    """Once it does not, `app/page/skipping.py` can go."""
-    import gradio as gr
+async def _skipped_by(kind: type[gr.Blocks]) -> tuple[object, bool]:
+    """What `kind` answers for a skipped HTML block, and whether it made the block anew for that."""
+    with kind() as page:
+        asked, skipped = gr.Textbox(), gr.HTML(words={"none": "nothing"})
+        asked.change(dict, None, [asked, skipped])
+    (event,) = page.fns.values()
+    session = SessionState(page)
+    answer = await page.postprocess_data(event, {asked: "new"}, session)
+    assert answer[0] == "new"
+    return answer[1], session[skipped._id] is not skipped
 
-    from app.page import skipping
 
-    part = gr.HTML(words={"none": "nothing"}, render=False)
-    assert "props" in skipping._original(part, gr.skip())
-    assert "props" not in skipping._without_empty_properties(part, gr.skip())
-    changed = skipping._without_empty_properties(part, {"words": {}, "__type__": "update"})
-    assert changed["props"]["words"] == {}
+def test_gradio_still_makes_anew_what_is_skipped() -> None:
+    """Once neither holds for Gradio's own, `app/page/skipping.py` can go."""
+    nothing = {"__type__": "update"}
+    assert asyncio.run(_skipped_by(gr.Blocks)) == ({**nothing, "props": nothing}, True)
+    assert asyncio.run(_skipped_by(ChangedOnly)) == (nothing, False)

@@ -132,9 +132,21 @@ subprocess.run([sys.executable, "-c", {inner!r}], env=other)
         launcher.wait()
 
 
-def test_the_ladder_spares_the_caller():
-    this = identity.of(os.getpid())
-    assert stop_ladder([this], "20260101-000000-no-run", known=[this], step_s=0.1) == set()
+CLIMBS = """
+import os, subprocess, sys
+from ringside import identity
+from ringside.launch.ladder import stop_ladder
+
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+this = identity.of(os.getpid())
+print(stop_ladder([this], "20260101-000000-no-run", known=[this], step_s=5), child.wait())
+"""
+
+
+def test_the_ladder_spares_the_caller_and_ends_its_children():
+    """In a process of its own: the children of this one belong to the tests."""
+    found = subprocess.run([sys.executable, "-c", CLIMBS], capture_output=True, text=True)
+    assert (found.stdout, found.stderr) == ("set() -15\n", "")
 
 
 def test_the_grace_can_be_set(monkeypatch):

@@ -18,11 +18,11 @@ from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.library import is_own, text_at
 from ringside import preset_store
-from ringside.errors import PresetError, RingsideError
+from ringside.errors import PresetError
 from ringside.preset_editing import Fields, fields_of, problems, with_fields
 from ringside.presets import Library
 from ringside.words import say
-from ringside.yaml_text import MAX_BYTES
+from ringside.yaml_text import MAX_BYTES, FaultError
 
 Changes = dict[Any, Any]
 FORM, YAML = "form", "yaml"
@@ -228,8 +228,10 @@ class EditorHandlers:
         fields = Fields(devices=chosen, settings=_long(data[parts.settings]), **words)
         try:
             return with_fields(_long(data[parts.code]), fields)
-        except RingsideError as error:
-            raise PresetError(str(error).removeprefix("preset.yaml: ")) from None
+        except FaultError as error:
+            if error.line is None:
+                raise PresetError(error.reason) from None
+            raise
 
 
 def _long(value: Any) -> str:

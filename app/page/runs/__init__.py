@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from app.page.draw.classes import SORT_CLASSES
-from app.page.frame import QUICK, block, draw_frame, hidden
+from app.page.frame import OFTEN, QUICK, block, draw_frame, hidden
 from app.page.runs.actions import ActionHandlers, ActionParts, draw_actions, draw_dump, titles
 from app.page.runs.curves import draw_curves
 from app.page.runs.handlers import Cards, Handlers, Parts
@@ -104,13 +104,13 @@ def _connect(page: gr.Blocks, parts: Parts, handlers: Handlers) -> None:
     opened = [parts.run, cards.actions.parts.resume_id, *polled, *cards.shelf.parts.filled()]
     page.load(handlers.open, None, list(dict.fromkeys(opened)), api_name="open_runs", **QUICK)
     timer = gr.Timer(POLL_S)
-    timer.tick(handlers.tick, inputs, parts.pulse, api_name="tick_run", **QUICK)
+    timer.tick(handlers.tick, inputs, parts.pulse, api_name="tick_run", **OFTEN)
     news = [parts.pulse.change, parts.log.choice.input]
     gr.on(
         news, handlers.poll, inputs, polled, trigger_mode="always_last", api_name="poll_run",
-        **QUICK,
+        **OFTEN,
     )  # fmt: skip
     gr.on(
         [parts.curves.submit, parts.log.log.submit], handlers.resend, inputs, polled,
-        trigger_mode="always_last", api_name="resend", **QUICK,
+        trigger_mode="always_last", api_name="resend", **OFTEN,
     )  # fmt: skip

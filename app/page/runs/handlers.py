@@ -139,7 +139,7 @@ class Handlers:
         run_id, seen = str(data[parts.run] or ""), self.memory.recall(data[parts.seen])
         if seen.get("run") != run_id:
             seen = {}
-        query, trial = cards.listing.query(data), data[cards.trial.parts.trial]
+        query, trial = cards.listing.query(data), str(data[cards.trial.parts.trial] or "")
         return self._changes(run_id, seen, data[parts.log.choice], query, trial)
 
     def _changes(
