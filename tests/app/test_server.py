@@ -16,6 +16,7 @@ import pytest
 from app.login import Login
 from app.page import open_server, server
 from app.page.train import handlers
+from app.views.pace import PERIOD_S
 from ringside.data import parse_data
 from ringside.errors import LaunchError, RingsideError
 from ringside.profile_request import asked_steps
@@ -254,6 +255,8 @@ def test_only_the_run_that_is_named_is_stopped(served, told):
 def test_a_tick_is_small_when_nothing_changed(served, finished):
     seen = poll(served, run_id=finished.id)["seen"]
     values = POLL | {"run_id": finished.id, "seen": seen, "field_sort": "newest"}
+    first = call(served, "tick_run", **values)
+    assert first.json()["data"][1]["value"] >= PERIOD_S, "a new page is told how often to ask"
     quiet = call(served, "tick_run", **values)
     assert quiet.json()["data"][0] in SKIPPED
     assert len(quiet.request.content) <= 512

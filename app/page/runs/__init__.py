@@ -17,8 +17,8 @@ from app.page.runs.log import draw_log, template
 from app.page.runs.shelf import ShelfHandlers, draw_shelf
 from app.page.runs.trying import TryHandlers, draw_trying
 from app.page.settings import PageSettings
+from app.views.pace import PERIOD_S
 
-POLL_S = 1.0
 LIVE = Path(__file__).with_name("live.js").read_text(encoding="utf-8")
 
 
@@ -52,7 +52,8 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
         shelf = draw_shelf(said)
     listing = draw_listing()
     fields = {name: hidden(elem_id) for name, elem_id in HIDDEN.items()}
-    parts = Parts(token=token, **fields, notice=notice, live=live, log=log, **shown)
+    timer = gr.Timer(PERIOD_S)
+    parts = Parts(token=token, **fields, timer=timer, notice=notice, live=live, log=log, **shown)
     cards = Cards(
         ActionHandlers(ActionParts(**buttons), parts.run, token, parts.pulse, settings),
         TryHandlers(trying, parts.run, token, parts.pulse, settings),
@@ -103,8 +104,9 @@ def _connect(page: gr.Blocks, parts: Parts, handlers: Handlers) -> None:
     }  # fmt: skip
     opened = [parts.run, cards.actions.parts.resume_id, *polled, *cards.shelf.parts.filled()]
     page.load(handlers.open, None, list(dict.fromkeys(opened)), api_name="open_runs", **QUICK)
-    timer = gr.Timer(POLL_S)
-    timer.tick(handlers.tick, inputs, parts.pulse, api_name="tick_run", **OFTEN)
+    parts.timer.tick(
+        handlers.tick, inputs, [parts.pulse, parts.timer], api_name="tick_run", **OFTEN
+    )
     news = [parts.pulse.change, parts.log.choice.input]
     gr.on(
         news, handlers.poll, inputs, polled, trigger_mode="always_last", api_name="poll_run",

@@ -14,6 +14,7 @@ from typing import Any
 
 import gradio as gr
 from gradio.components import Component
+from gradio.context import LocalContext
 
 from app.page.draw import soft
 from app.page.draw.classes import class_cards
@@ -41,6 +42,7 @@ from app.page.runs.trying import TryHandlers
 from app.page.settings import PageSettings
 from app.views.listing import ListRow
 from app.views.logs import CONSOLE
+from app.views.pace import Pace
 from app.views.run import RunView
 from app.views.strip import StripRow
 from ringside.errors import RingsideError
@@ -58,13 +60,15 @@ class Parts:
     """The components of the page.
 
     `seen` is a token for what the browser has (`app.views.memory`); it comes back with every poll,
-    so an answer that was lost on the way is sent again. A new `pulse` makes the page ask.
+    so an answer that was lost on the way is sent again. A new `pulse` makes the page ask, and
+    `timer` makes it tick.
     """
 
     token: gr.Textbox
     run: gr.Textbox
     seen: gr.Textbox
     pulse: gr.Textbox
+    timer: gr.Timer
     notice: gr.HTML
     live: gr.Column
     head: gr.HTML
@@ -101,7 +105,7 @@ class Handlers:
         self.desk = settings.desk
         self.memory = settings.memory
         self.consultations = settings.consultations
-        self._drawings = Drawings()
+        self._drawings, self._pace = Drawings(), Pace()
 
     @quiet
     def open(self, request: gr.Request) -> Changes:
@@ -118,8 +122,10 @@ class Handlers:
 
     @quiet
     def tick(self, data: Changes) -> Changes:
-        """A new pulse when there is anything that the browser lacks."""
-        return {self.parts.pulse: secrets.token_hex(4)} if self._news(data) else {}
+        """A new pulse when there is anything that the browser lacks; the time of the next tick."""
+        found: Changes = {self.parts.pulse: secrets.token_hex(4)} if self._news(data) else {}
+        seconds = self._pace.news(LocalContext.request.get(None).session_hash or "")
+        return found | ({self.parts.timer: gr.Timer(seconds)} if seconds else {})
 
     @quiet
     def poll(self, data: Changes) -> Changes:
