@@ -2,11 +2,13 @@
 
     python benchmarks/gate.py --data FOLDER --runs FOLDER [--seeds 3] [--epochs 2] [--batch 16]
 
-Four set-ups, each trained with every seed: one device; DDP on two processes with the same global
-batch; DDP whose BatchNorm statistics are those of rank 0 alone at every evaluation (nobody averages
-them); and DDP whose evaluation scores the padding that makes ranks even a second time. The defects
-are planted by this file, in the processes that it starts; the trainer itself has no such switch.
-Then `ringside compare --gate` answers about each of the three against one device.
+Six set-ups, each trained with every seed: one device; DDP on two processes with the same global
+batch; FSDP on two, which computes the same another way; DDP whose BatchNorm statistics are those of
+rank 0 alone at every evaluation (nobody averages them); DDP that loses those statistics (a copy of
+the parameters without the buffers is evaluated); and DDP whose evaluation scores the padding that
+makes ranks even a second time. The defects are planted by this file, in the processes that it
+starts; the trainer itself has no such switch.
+Then `ringside compare --gate` answers about each: FSDP against DDP, the others against one device.
 """
 
 from __future__ import annotations
@@ -27,10 +29,15 @@ ROOT = Path(__file__).resolve().parents[1]
 SETUPS = {
     "single": ("single", 1, "nothing"),
     "ddp": ("ddp", 2, "nothing"),
+    "fsdp": ("fsdp", 2, "nothing"),
     "statistics of rank 0": ("ddp", 2, "statistics"),
+    "statistics lost": ("ddp", 2, "lost"),
     "padding counted twice": ("ddp", 2, "padding"),
 }
 """By name: the preset, its processes, and what is planted."""
+
+REFERENCES = {"fsdp": "ddp"}
+"""What a set-up is held against, where that is not one device."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -46,9 +53,10 @@ def main(argv: list[str] | None = None) -> int:
     print(f"single: {', '.join(names['single'])}")
     for name, runs in names.items():
         if name != "single":
-            print(f"\n{name}: {', '.join(runs)}")
+            reference = REFERENCES.get(name, "single")
+            print(f"\n{name} against {reference}: {', '.join(runs)}")
             for num_seeds in sorted({1, len(runs)}):
-                ask(arguments.runs, runs[:num_seeds], names["single"][:num_seeds])
+                ask(arguments.runs, runs[:num_seeds], names[reference][:num_seeds])
     return 0
 
 
@@ -105,6 +113,8 @@ def plant(what: str) -> None:
     """Put a defect into this process's trainer."""
     if what == "statistics":
         plant_statistics()
+    elif what == "lost":
+        plant_lost_statistics()
     elif what == "padding":
         plant_padding()
 
@@ -121,6 +131,20 @@ def plant_statistics() -> None:
             distributed.broadcast(buffer, 0)
 
     training.engine.average_statistics = rank_0_wins
+
+
+def plant_lost_statistics() -> None:
+    """Every evaluation uses the statistics that BatchNorm begins with: mean 0, variance 1."""
+    import torch
+
+    import training.engine
+
+    def lose(model: torch.nn.Module, _world: int) -> None:
+        for module in model.modules():
+            if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
+                module.reset_running_stats()
+
+    training.engine.average_statistics = lose
 
 
 def plant_padding() -> None:
@@ -154,7 +178,8 @@ def plant_padding() -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1].startswith("planted="):
         plant(sys.argv[1].removeprefix("planted="))
+        from training.train import end_process
         from training.train import main as train_main
 
-        sys.exit(train_main(sys.argv[2:]))
+        end_process(train_main(sys.argv[2:]))
     sys.exit(main())

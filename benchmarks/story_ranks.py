@@ -76,4 +76,4 @@ def end_with(owner: ProcessIdentity) -> None:
 
 
 if __name__ == "__main__":
-    train.end_at_once(main())  # NCCL's threads may outlive a clean end by minutes.
+    train.end_process(main())  # NCCL's threads may outlive a clean end by minutes.

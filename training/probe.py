@@ -198,7 +198,7 @@ def _end_with(owner: ProcessIdentity) -> None:
 
 
 if __name__ == "__main__":
-    from training.train import end_at_once
+    from training.train import end_process
 
     # All is written. A clean end may wait for NCCL's threads for minutes, or for ever.
-    end_at_once(main())
+    end_process(main())
