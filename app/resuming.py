@@ -15,6 +15,7 @@ from ringside.request import continue_run
 from ringside.run import fold_run
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
+from ringside.words import say
 
 
 def spec_to_resume(run: RunDir, hardware: Hardware, **changes: Any) -> RunSpec:
@@ -24,7 +25,7 @@ def spec_to_resume(run: RunDir, hardware: Hardware, **changes: Any) -> RunSpec:
     """
     refuse_imported(run)
     if not fold_run(run).final:
-        raise RunDirError(f"{run.name} is not over yet; stop it first.")
+        raise RunDirError(say("request.not_over", name=run.name))
     if sentence := orphan_sentence(run):
         raise RunDirError(sentence)
     reconcile(run)

@@ -149,5 +149,5 @@ def _stages(training: TrainingSettings, before: int, here: int, images: int) -> 
 
 def _count(name: str, value: int | None) -> int | None:
     if value is not None and not 1 <= value <= 65_536:
-        raise SpecError(f"{name} must be between 1 and 65536, not {value}.")
+        raise SpecError(say("adaptation.bad_count", name=name, value=value))
     return value

@@ -15,6 +15,7 @@ from ringside.errors import RunDirError
 from ringside.rundir import RunDir, check_format, find_run
 from ringside.scores import Task
 from ringside.spec import FORMAT
+from ringside.words import say
 
 WEIGHTS, STATE = "model.safetensors", "training.pt"
 ABOUT, CLASSES, THRESHOLDS = "about.json", "classes.json", "thresholds.json"
@@ -87,7 +88,7 @@ def find_model(root: Path, text: str, checkpoint: CheckpointName) -> Path:
     if (path / "spec.json").is_file():
         run = RunDir(path)
     elif "/" in text:
-        raise RunDirError(f"{text} is neither a run nor a folder with {WEIGHTS}.")
+        raise RunDirError(say("runs_folder.no_model", text=text, weights=WEIGHTS))
     else:
         run = find_run(root, text)
     return _checkpoint_of(run, checkpoint)
@@ -110,8 +111,10 @@ def _checkpoint_of(run: RunDir, name: CheckpointName) -> Path:
             return folder
     other = "last" if name == "best" else "best"
     has_other = (run.checkpoints / other / WEIGHTS).is_file()
-    hint = f"There is {other!r}: say --checkpoint {other}." if has_other else "It has saved none."
-    raise RunDirError(f"{run.name} has no checkpoint {name!r}. {hint}")
+    hint = say("runs_folder.none_saved")
+    if has_other:
+        hint = say("runs_folder.other_checkpoint", other=other, name=other)
+    raise RunDirError(say("runs_folder.no_checkpoint", run=run.name, name=name, hint=hint))
 
 
 def read_about(folder: Path) -> About:
@@ -129,8 +132,8 @@ def _read(path: Path, kind: type[T]) -> T:
     try:
         found = msgspec.json.decode(path.read_bytes(), type=kind)
     except OSError as error:
-        raise RunDirError(f"{path} cannot be read: {error.strerror}.") from None
+        raise RunDirError(say("runs_folder.unreadable", path=path, why=error.strerror)) from None
     except msgspec.DecodeError as error:
-        raise RunDirError(f"{path} does not describe a model: {error}.") from None
+        raise RunDirError(say("runs_folder.no_description", path=path, error=error)) from None
     check_format(found.format, str(path))
     return found

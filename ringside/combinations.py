@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringside.errors import SpecError
+from ringside.words import say
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -36,26 +37,23 @@ def refuse_given_idle(
         given = name in changed or (name in written and ruler not in changed)
         if given and found != value:
             raise SpecError(
-                f"{name} needs {ruler} {value}, and {ruler} is {found}; leave {name} out or set "
-                f"{ruler}={value}."
+                say("setting.needs_value", name=name, ruler=ruler, value=value, found=found)
             )
 
 
 def refuse_contradictions(spec: RunSpec) -> None:
     """SpecError about the first pair of settings of which one would be ignored or fail."""
     if spec.accelerate.strategy == "single" and spec.num_processes != 1:
-        raise SpecError(
-            f"distributed_type NO starts one process, but num_processes is "
-            f"{spec.num_processes}; choose MULTI_GPU or FSDP, or one process."
-        )
+        raise SpecError(say("setting.no_is_one_process", num_processes=spec.num_processes))
     _refuse_idle(spec)
     _refuse_parallelism(spec)
     _refuse_compilation(spec)
     _refuse_sources(spec)
     if spec.training.warmup_epochs >= spec.epochs:
         raise SpecError(
-            f"warmup_epochs is {spec.training.warmup_epochs:g} of {spec.epochs} epochs, so the "
-            "learning rate would never be reached; choose less warm-up or more epochs."
+            say(
+                "setting.all_warm_up", warmup_epochs=spec.training.warmup_epochs, epochs=spec.epochs
+            )
         )
 
 
@@ -64,31 +62,29 @@ def _refuse_idle(spec: RunSpec) -> None:
     training, strategy = spec.training, spec.strategy
     not_ddp = strategy != "ddp"
     idle = {
-        "gradient_as_bucket_view needs DDP": training.gradient_as_bucket_view and not_ddp,
-        "static_graph needs DDP": training.static_graph and not_ddp,
-        "find_unused_parameters needs DDP": training.find_unused_parameters and not_ddp,
-        "bucket_cap_mb needs DDP": training.bucket_cap_mb is not None and not_ddp,
-        "local_sgd_steps needs distributed_type MULTI_GPU": training.local_sgd_steps is not None
+        ("gradient_as_bucket_view", "ddp"): training.gradient_as_bucket_view and not_ddp,
+        ("static_graph", "ddp"): training.static_graph and not_ddp,
+        ("find_unused_parameters", "ddp"): training.find_unused_parameters and not_ddp,
+        ("bucket_cap_mb", "ddp"): training.bucket_cap_mb is not None and not_ddp,
+        ("local_sgd_steps", "multi_gpu"): training.local_sgd_steps is not None
         and strategy != "local_sgd",
-        f"comm_hook {training.comm_hook} needs DDP": training.comm_hook != "no" and not_ddp,
-        f"reduce_dtype {training.reduce_dtype} needs FSDP": training.reduce_dtype != "fp32"
+        (f"comm_hook {training.comm_hook}", "ddp"): training.comm_hook != "no" and not_ddp,
+        (f"reduce_dtype {training.reduce_dtype}", "fsdp"): training.reduce_dtype != "fp32"
         and strategy != "fsdp",
-        "compile needs one device or DDP": training.compile and strategy not in ("single", "ddp"),
-        "ema_decay needs all weights in one place": training.ema_decay is not None
+        ("compile", "one_or_ddp"): training.compile and strategy not in ("single", "ddp"),
+        ("ema_decay", "one_place"): training.ema_decay is not None
         and strategy not in ("single", "data_parallel", "ddp"),
-        "sync_batchnorm needs DDP": training.sync_batchnorm and not_ddp,
-        "channels_last weights cannot be sharded by FSDP": training.channels_last is True
-        and strategy == "fsdp",
+        ("sync_batchnorm", "ddp"): training.sync_batchnorm and not_ddp,
+        ("channels_last", "no_sharding"): training.channels_last is True and strategy == "fsdp",
     }
-    for reason, wrong in idle.items():
+    for (name, need), wrong in idle.items():
         if wrong:
-            raise SpecError(f"{reason}, and the strategy is {strategy}; leave the setting out.")
-    if training.sync_batchnorm and (spec.device == "cpu" or spec.num_processes == 1):
-        here = "a CPU" if spec.device == "cpu" else "one GPU"
-        raise SpecError(
-            "sync_batchnorm needs several GPUs, because torch's SyncBatchNorm works through "
-            f"NCCL, and the run is on {here}; leave the setting out."
-        )
+            reason = say(f"setting.needs_{need}", name=name)
+            raise SpecError(say("setting.idle", reason=reason, strategy=strategy))
+    if training.sync_batchnorm and spec.device == "cpu":
+        raise SpecError(say("setting.sync_batchnorm_on_cpu"))
+    if training.sync_batchnorm and spec.num_processes == 1:
+        raise SpecError(say("setting.sync_batchnorm_on_one"))
 
 
 def _refuse_parallelism(spec: RunSpec) -> None:
@@ -99,16 +95,17 @@ def _refuse_parallelism(spec: RunSpec) -> None:
             return
         needs = {"data_parallel": "NO", "pipeline": "MULTI_GPU"}[training.parallelism]
         raise SpecError(
-            f"parallelism {training.parallelism} needs distributed_type {needs}, not "
-            f"{spec.accelerate.distributed_type}; choose the preset data_parallel or "
-            "model_parallel."
+            say(
+                "setting.parallelism_needs",
+                parallelism=training.parallelism,
+                needs=needs,
+                distributed_type=spec.accelerate.distributed_type,
+            )
         )
-    noun = "GPUs" if strategy == "data_parallel" else "devices"
     if spec.num_devices < 2:
-        raise SpecError(
-            f"{strategy} spreads the work over at least two {noun} and the run has "
-            f"{spec.num_devices}; choose the preset single."
-        )
+        on_gpus = strategy == "data_parallel"
+        few = "setting.too_few_gpus" if on_gpus else "setting.too_few_devices"
+        raise SpecError(say(few, strategy=strategy, num_devices=spec.num_devices))
     if strategy == "data_parallel":
         return
     unable = {
@@ -119,7 +116,7 @@ def _refuse_parallelism(spec: RunSpec) -> None:
     }
     for name, wrong in unable.items():
         if wrong:
-            raise SpecError(f"{name} does not work with {strategy}; leave it out or use ddp.")
+            raise SpecError(say("setting.unable", name=name, strategy=strategy))
 
 
 def _refuse_compilation(spec: RunSpec) -> None:
@@ -128,18 +125,16 @@ def _refuse_compilation(spec: RunSpec) -> None:
     if training.compile_mode == "default":
         return
     if not training.compile:
-        raise SpecError(
-            f"compile_mode {training.compile_mode} needs compile; set compile to true as well."
-        )
+        raise SpecError(say("setting.mode_needs_compile", compile_mode=training.compile_mode))
     if spec.device == "cpu":
-        raise SpecError(
-            f"compile_mode {training.compile_mode} replays CUDA graphs and the run is on a CPU; "
-            "leave the setting out."
-        )
+        raise SpecError(say("setting.mode_on_cpu", compile_mode=training.compile_mode))
     if training.accumulation_steps > 1:
         raise SpecError(
-            f"compile_mode {training.compile_mode} cannot add up the gradients of "
-            f"{training.accumulation_steps} micro-steps; choose compile_mode default."
+            say(
+                "setting.mode_accumulates",
+                compile_mode=training.compile_mode,
+                accumulation_steps=training.accumulation_steps,
+            )
         )
 
 
@@ -147,16 +142,11 @@ def _refuse_sources(spec: RunSpec) -> None:
     """Where pictures and weights come from."""
     training = spec.training
     if training.pretrained and spec.weights is not None:
-        raise SpecError(
-            f"pretrained and weights {spec.weights} both say where weights come from; leave "
-            "one of them out."
-        )
+        raise SpecError(say("setting.two_weights", weights=spec.weights))
     if training.decoder == "gpu" and spec.device == "cpu":
-        raise SpecError("decoder gpu needs a GPU and the run is on a CPU; choose auto or cpu.")
+        raise SpecError(say("setting.decoder_on_cpu"))
     if spec.data.source == "synthetic":
         augmentation = ("mixup", "cutmix", "color_jitter")
         for name in augmentation:
             if getattr(training, name):
-                raise SpecError(
-                    f"{name} changes pictures and the source synthetic has none; leave it out."
-                )
+                raise SpecError(say("setting.no_pictures", name=name))

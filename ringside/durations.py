@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ringside.errors import SpecError
+from ringside.words import say
 
 UNITS_S = {"d": 86400, "h": 3600, "min": 60, "s": 1}
 MAX_S = 365 * UNITS_S["d"]
@@ -18,10 +19,7 @@ def parse_duration(text: str) -> int:
     # Longer numbers are beyond a year in any unit, and Python refuses to read very long ones.
     found = _WRITTEN.fullmatch(words) if words and len(words) <= 40 else None
     if found is None:
-        raise SpecError(
-            f"{text[:40]!r} is no length of time; write it with its units, such as 90s, 30m or "
-            "2h30m."
-        )
+        raise SpecError(say("request.no_duration", text=text[:40]))
     counts = (int(count or 0) for count in found.groups())
     return sum(count * unit for count, unit in zip(counts, UNITS_S.values(), strict=True))
 
@@ -29,7 +27,7 @@ def parse_duration(text: str) -> int:
 def check_time_limit(seconds: int | None) -> int | None:
     """The limit, None for none; SpecError where it is no time at all, or beyond a year."""
     if seconds is not None and not 1 <= seconds <= MAX_S:
-        raise SpecError("A time limit lies between 1 second and 365 days; choose such a one.")
+        raise SpecError(say("request.bad_time_limit"))
     return seconds
 
 

@@ -12,6 +12,7 @@ import msgspec
 from ringside.cores import num_cores
 from ringside.errors import RingsideError, SpecError
 from ringside.spec import Device
+from ringside.words import say
 
 PACKAGES = ("torch", "torchvision", "accelerate", "timm", "gradio")
 
@@ -75,16 +76,16 @@ def choose_gpus(ids: tuple[int, ...] | None, hardware: Hardware) -> tuple[Gpu, .
         return hardware.gpus
     known = {gpu.index: gpu for gpu in hardware.gpus}
     if not known:
-        raise SpecError("GPUs were chosen, but this machine has none; leave them out.")
+        raise SpecError(say("request.no_gpus_here"))
     wrong = next((i for i in ids if i not in known), None)
     if wrong is not None or not ids:
         mask = hardware.visible_devices
-        seen = "" if mask is None else f" (CUDA_VISIBLE_DEVICES is {mask})"
-        what = "No GPU was chosen" if wrong is None else f"There is no GPU {wrong} here"
-        raise SpecError(f"{what}{seen}; choose from {', '.join(map(str, known))}.")
+        seen = "" if mask is None else say("request.visible", mask=mask)
+        key = "request.no_gpu_chosen" if wrong is None else "request.no_such_gpu"
+        raise SpecError(say(key, wrong=wrong, seen=seen, known=", ".join(map(str, known))))
     twice = next((i for i in ids if ids.count(i) > 1), None)
     if twice is not None:
-        raise SpecError(f"GPU {twice} was chosen twice; name each GPU once.")
+        raise SpecError(say("request.gpu_twice", twice=twice))
     return tuple(known[i] for i in ids)
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from ringside.errors import PresetError
 from ringside.rundir import write_atomic
+from ringside.words import say
 
 PREFIX = "hf://"
 _ADDRESS = re.compile(
@@ -50,7 +51,7 @@ def parse_address(text: str) -> Address | str:
     """The address, or the sentence that says why it is none."""
     match = _ADDRESS.fullmatch(text)
     if match is None or ".." in text:
-        return f"{text} is no address of a data set; write hf://datasets/OWNER/NAME@REVISION."
+        return say("keeping.no_address", text=text)
     return Address(repository=match["repository"], revision=match["revision"] or "main")
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ringside import hub_library
+from ringside.words import say
 
 BUILT_IN, YOURS, TEAM = "built-in", "yours", "team"
 VARIABLE = "RINGSIDE_LIBRARY"
@@ -86,7 +87,7 @@ def _from_hub(text: str, prefix: str) -> Source:
     if isinstance(address, str):
         return Source(origin=TEAM, place=text, prefix=prefix, fault=address)
     if pin is None:
-        fault = f"{text} has not been fetched yet; run `ringside presets fetch`."
+        fault = say("keeping.not_fetched", text=text)
         return Source(origin=TEAM, place=text, prefix=prefix, fault=fault)
     place = f"hf://datasets/{address.repository}@{pin.commit[:12]}"
     return Source(origin=TEAM, place=place, prefix=prefix, folder=Path(pin.folder))

@@ -67,22 +67,19 @@ def refuse_unable(spec: RunSpec) -> None:
     Blocks that a person named for FSDP are left to the trainer, which has the model itself.
     """
     if spec.strategy == "model_parallel" and is_resnet(spec.model) is False:
-        raise SpecError(
-            "model_parallel cuts models of timm's ResNet family, such as resnet50, "
-            f"resnext50_32x4d or seresnet50, and {spec.model} is none; choose one of them or the "
-            "preset ddp."
-        )
+        raise SpecError(say("request.no_resnet", model=spec.model))
     config, usual = spec.accelerate.fsdp_config, FsdpConfig()
     if config is None or config.fsdp_auto_wrap_policy != "TRANSFORMER_BASED_WRAP":
         return
     blocks = config.fsdp_transformer_layer_cls_to_wrap
     usual_blocks = usual.fsdp_transformer_layer_cls_to_wrap
     if blocks == usual_blocks and mentions_class(spec.model, blocks.split(",")) is False:
-        raise SpecError(
-            f"FSDP wraps blocks named {' or '.join(blocks.split(','))}, and {spec.model} has none; "
-            "name its own with --set fsdp_transformer_layer_cls_to_wrap=NAME, or choose the "
-            "preset ddp."
-        )
+        named = functools.reduce(_or, blocks.split(","))
+        raise SpecError(say("request.no_blocks", blocks=named, model=spec.model))
+
+
+def _or(names: str, last: str) -> str:
+    return say("setting.either", names=names, last=last)
 
 
 def _module_of(name: str) -> str | None:

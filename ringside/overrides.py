@@ -16,9 +16,16 @@ from ringside import yaml_text
 from ringside.errors import PresetError, SpecError, nearest
 from ringside.presets import Preset, PresetFile
 from ringside.spec import AccelerateSettings, FsdpConfig, TrainingSettings
+from ringside.words import say
 
 FSDP_PART = "accelerate.fsdp_config"
 MAX_SHOWN = 40
+
+_WORDS: dict[type[msgspec.inspect.Type], str] = {
+    msgspec.inspect.BoolType: "setting.true_or_false",
+    msgspec.inspect.StrType: "setting.text",
+    msgspec.inspect.VarTupleType: "setting.names",
+}
 
 Place = tuple[str, str]
 """The part of a preset (accelerate, training, environment) and a name in it."""
@@ -30,7 +37,7 @@ def parse_overrides(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise SpecError(f"--set {pair}: write KEY=VALUE, such as learning_rate=0.01.")
+            raise SpecError(say("setting.no_pair", pair=pair))
         items.append((key.strip(), value.strip()))
     _refuse_twice(items)
     return dict(items)
@@ -67,10 +74,10 @@ def locate(key: str) -> Place:
     for candidate, kind in (("training", TrainingSettings), ("accelerate", AccelerateSettings)):
         if part in ("", candidate) and name in kind.__struct_fields__:
             if name == "num_processes":
-                raise SpecError("Use --processes to set the number of processes.")
+                raise SpecError(say("setting.use_processes"))
             return candidate, name
     known = [*TrainingSettings.__struct_fields__, "mixed_precision"]
-    raise SpecError(f"--set {key}: there is no setting of this name. {nearest(name, known)}")
+    raise SpecError(say("setting.unknown", name=key, hint=nearest(name, known)))
 
 
 def read_value(name: str, text: str) -> Any:
@@ -86,7 +93,8 @@ def read_value(name: str, text: str) -> Any:
             value = [word.strip() for word in value.split(",") if word.strip()]
         msgspec.convert(value, kind)
     except (PresetError, msgspec.ValidationError):
-        raise SpecError(f"{name} must be {wanted(info)}, not {_shown(text)}.") from None
+        said = say("setting.must_be", name=name, wanted=wanted(info), shown=_shown(text))
+        raise SpecError(said) from None
     return value
 
 
@@ -94,37 +102,45 @@ def wanted(info: msgspec.inspect.Type) -> str:
     """What a type takes, in words: `a whole number of at least 1`, `true or false`."""
     if isinstance(info, msgspec.inspect.UnionType):
         *others, last = [wanted(one) for one in info.types]
-        return f"{', '.join(others)}, or {last}"
+        return say("setting.one_of", names=", ".join(others), last=last)
     if isinstance(info, msgspec.inspect.LiteralType):
         return _either(["false" if value is False else str(value) for value in info.values])
     if isinstance(info, msgspec.inspect.IntType):
-        return f"a whole number{_bounds(info)}"
+        return _number("whole", info)
     if isinstance(info, msgspec.inspect.FloatType):
-        return f"a number{_bounds(info)}"
-    return {
-        msgspec.inspect.BoolType: "true or false",
-        msgspec.inspect.NoneType: "null",
-        msgspec.inspect.StrType: "text",
-        msgspec.inspect.VarTupleType: "one name, or several with commas between them",
-    }.get(type(info), "a mapping of settings")
+        return _number("number", info)
+    if isinstance(info, msgspec.inspect.NoneType):
+        return "null"
+    return say(_WORDS.get(type(info), "setting.mapping"))
+
+
+def _number(kind: str, info: msgspec.inspect.IntType | msgspec.inspect.FloatType) -> str:
+    bounds = _bounds(info)
+    return say(f"setting.{kind}_within", bounds=bounds) if bounds else say(f"setting.{kind}")
 
 
 def _bounds(info: msgspec.inspect.IntType | msgspec.inspect.FloatType) -> str:
     if info.ge is not None and info.le is not None:
-        return f" from {info.ge:g} to {info.le:g}"
-    limits = {"above": info.gt, "of at least": info.ge, "below": info.lt, "at most": info.le}
-    said = [f"{word} {limit:g}" for word, limit in limits.items() if limit is not None]
-    return f" {' and '.join(said)}" if said else ""
+        return say("setting.from_to", low=info.ge, high=info.le)
+    limits = {"above": info.gt, "at_least": info.ge, "below": info.lt, "at_most": info.le}
+    said = [say(f"setting.{k}", limit=limit) for k, limit in limits.items() if limit is not None]
+    return functools.reduce(_both, said) if said else ""
+
+
+def _both(first: str, second: str) -> str:
+    return say("setting.both", first=first, second=second)
 
 
 def _either(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+    if len(words) == 1:
+        return words[0]
+    return say("setting.either", names=", ".join(words[:-1]), last=words[-1])
 
 
 def _shown(text: str) -> str:
     """What a person typed, on one line and not for ever."""
     short = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-    return (short if short.isprintable() else repr(short)) or "empty"
+    return (short if short.isprintable() else repr(short)) or say("request.empty")
 
 
 @functools.cache
@@ -144,5 +160,5 @@ def _refuse_twice(items: Iterable[tuple[str, str]]) -> None:
     for key, text in items:
         place, said = locate(key), f"{key}={_shown(text)}"
         if place in seen:
-            raise SpecError(f"{seen[place]} and {said} set the same thing; leave one of them out.")
+            raise SpecError(say("setting.twice", first=seen[place], second=said))
         seen[place] = said

@@ -6,7 +6,6 @@ made from the other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +22,6 @@ from ringside.words import say
 
 ORIGIN = "preset"
 COUNT = "accelerate.num_processes"
-_FAULT = re.compile(rf"{ORIGIN}(?:\.yaml)?(?:, line (?P<line>\d+))?: (?P<sentence>.*)", re.DOTALL)
-_AT_LINE = re.compile(r"^line (?P<line>\d+) ")
 _PLAIN = {
     "format": 1,
     "about": {"title": "-", "why": "", "when": ""},
@@ -61,13 +58,13 @@ def problems(text: str) -> tuple[Problem, ...]:
         document = yaml_text.load_text(text, origin=ORIGIN)
         refuse_credentials(text, document.value)
     except PresetError as error:
-        return (_problem(str(error)),)
+        return (_problem(error),)
     found = list(_problems(document))
     if not found:
         try:
             parse_preset(text, name=ORIGIN, origin="file")
         except PresetError as error:
-            found = [_problem(str(error))]
+            found = [_problem(error)]
     return tuple(sorted(dict.fromkeys(found), key=lambda one: one.line or 0))
 
 
@@ -145,17 +142,14 @@ def _problems(document: yaml_text.Document) -> Iterator[Problem]:
         try:
             yaml_text.Document(tree, document.lines, ORIGIN).convert(PresetFile)
         except PresetError as error:
-            yield _problem(str(error))
+            yield _problem(error)
 
 
-def _problem(message: str) -> Problem:
-    """A reader's message, taken apart into line and sentence."""
-    found = _FAULT.fullmatch(message)
-    sentence = found["sentence"] if found else message
-    line = found["line"] if found else None
-    if line is None and (at := _AT_LINE.match(sentence)):
-        line = at["line"]
-    return Problem(sentence=sentence, line=int(line) if line else None)
+def _problem(error: PresetError) -> Problem:
+    """A reader's refusal, without the name of a file that is none here."""
+    if isinstance(error, yaml_text.FaultError):
+        return Problem(sentence=error.reason, line=error.line)
+    return Problem(sentence=str(error))
 
 
 def _key(name: str) -> str:

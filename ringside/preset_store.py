@@ -31,6 +31,7 @@ from ringside.presets import (
     user_folder,
 )
 from ringside.rundir import iter_files, write_atomic
+from ringside.words import say
 
 HISTORY = ".history"
 _STAMP = "%Y%m%dT%H%M%S.%fZ"
@@ -70,10 +71,7 @@ def replace(preset: Preset, text: bytes) -> Preset:
     path = _own_file(preset)
     parse_preset(text, name=path.stem, origin="file")
     if hashlib.sha256(yaml_text.read_bytes(path)).hexdigest() != preset.checksum:
-        raise ChangedError(
-            f"{preset.name} has been changed meanwhile; look at it again, or save yours under "
-            "another name."
-        )
+        raise ChangedError(say("keeping.changed", name=preset.name))
     _remember(path, path.read_bytes())
     _remember(path, text)
     write_atomic(path, text)
@@ -115,7 +113,7 @@ def delete(preset: Preset) -> Path:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise PresetError(f"{path} cannot be deleted: {error.strerror}.") from None
+        raise PresetError(say("keeping.undeletable", path=path, why=error.strerror)) from None
     return _history(path)
 
 
@@ -131,7 +129,7 @@ def bring_back(preset: Preset, checksum: str) -> Preset:
     for version in versions(preset):
         if version.checksum == checksum:
             return replace(preset, yaml_text.read_bytes(Path(version.path)))
-    raise PresetError(f"{preset.name} has no version {checksum[:12]!r}.")
+    raise PresetError(say("keeping.no_version", name=preset.name, version=checksum[:12]))
 
 
 def versions(preset: Preset) -> tuple[Version, ...]:
@@ -156,13 +154,13 @@ def export(preset: Preset, target: Path, text: bytes | None = None) -> Path:
     if target.is_dir():
         target = target / f"{preset.name.rpartition(':')[2]}.yaml"
     if target.exists():
-        raise PresetError(f"{target} exists already; choose another name.")
+        raise PresetError(say("keeping.exists", path=target))
     if not target.parent.is_dir():
-        raise PresetError(f"The folder {target.parent} does not exist.")
+        raise PresetError(say("keeping.no_folder", folder=target.parent))
     try:
         _publish(target, Path(preset.path).read_bytes() if text is None else text)
     except FileExistsError:
-        raise PresetError(f"{target} exists already; choose another name.") from None
+        raise PresetError(say("keeping.exists", path=target)) from None
     return target
 
 
@@ -177,20 +175,15 @@ def free_name(name: str) -> str:
 def check_name(name: str) -> None:
     """PresetError for what is no name; `../x` would leave the library."""
     if not NAME_PATTERN.fullmatch(name):
-        raise PresetError(
-            f"{name!r} is no name for a preset; use small letters, digits, - and _, as in ddp_bf16."
-        )
+        raise PresetError(say("yaml.bad_name", name=name))
 
 
 def _own_file(preset: Preset) -> Path:
     """The file of a preset that may be changed here."""
     if preset.origin == BUILT_IN:
-        raise PresetError(
-            f"{preset.name} is built in and stays as it is; `ringside presets clone {preset.name} "
-            "NEW` makes a copy of yours."
-        )
+        raise PresetError(say("keeping.built_in", name=preset.name))
     if preset.source.startswith("hf://"):
-        raise PresetError(f"{preset.name} comes from the Hub and is changed there; clone it.")
+        raise PresetError(say("keeping.from_hub", name=preset.name))
     return Path(preset.path)
 
 
@@ -214,7 +207,7 @@ def _publish(target: Path, text: bytes) -> None:
         raise
     except OSError as error:
         if error.errno not in _NO_LINKS:
-            raise PresetError(f"{target} cannot be written: {error.strerror}.") from None
+            raise PresetError(say("keeping.unwritable", path=target, why=error.strerror)) from None
         with target.open("xb") as stream, temporary.open("rb") as source:
             shutil.copyfileobj(source, stream)
     finally:
@@ -236,7 +229,7 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PresetError(f"{folder} cannot be made: {error.strerror}.") from None
+        raise PresetError(say("keeping.no_making", folder=folder, why=error.strerror)) from None
 
 
 def _history(path: Path) -> Path:
@@ -262,6 +255,4 @@ def _kept(path: Path, before: Preset | None = None) -> Preset:
 
 
 def _taken(name: str) -> PresetError:
-    return PresetError(
-        f"A preset {name!r} exists already; choose another name, such as {free_name(name)}."
-    )
+    return PresetError(say("keeping.taken", name=name, free=free_name(name)))

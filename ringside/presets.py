@@ -74,14 +74,9 @@ class PresetFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def __post_init__(self) -> None:
         for name, value in self.environment.items():
             if not ENVIRONMENT_PATTERN.fullmatch(name):
-                raise ValueError(
-                    f"environment may hold NCCL_*, TORCH_NCCL_*, GLOO_* and OMP_NUM_THREADS, "
-                    f"no plug-ins and no files, not {name}"
-                )
+                raise ValueError(say("yaml.environment_name", name=name))
             if not value.isprintable() or "/" in value:
-                raise ValueError(
-                    f"environment: the value of {name} must be printable text without a path"
-                )
+                raise ValueError(say("yaml.environment_value", name=name))
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,14 +103,11 @@ def parse_preset(data: bytes | str, *, name: str, origin: str, path: str = "") -
     """Read preset text; raises PresetError with line, key and the mend."""
     document = yaml_text.load_text(data, origin=Path(path).name or f"{name}.yaml")
     if not isinstance(document.value, dict):
-        raise PresetError(f"{document.origin}: a preset has the parts about, accelerate, training.")
+        raise yaml_text.fault(document.origin, say("yaml.no_parts"))
     # Before the keys are looked at: a newer format may have keys that look misspelt here.
     written = document.value.get("format")
     if isinstance(written, int) and written > FORMAT:
-        raise PresetError(
-            f"{document.origin} has format {written}, this Ringside reads up to {FORMAT}; "
-            "update Ringside."
-        )
+        raise PresetError(say("yaml.newer", origin=document.origin, format=written, known=FORMAT))
     file = document.convert(PresetFile)
     given = frozenset(_dotted(document.value))
     raw = data.encode() if isinstance(data, str) else data
@@ -129,9 +121,7 @@ def load_preset(path: Path, *, origin: str = "file", name: str | None = None) ->
     """Read one preset file; without `name` the preset is called as the file."""
     name = path.stem if name is None else name
     if not NAME_PATTERN.fullmatch(name):
-        raise PresetError(
-            f"{name!r} is no name for a preset; use small letters, digits, - and _, as in ddp_bf16."
-        )
+        raise PresetError(say("yaml.bad_name", name=name))
     data = yaml_text.read_bytes(path)
     return parse_preset(data, name=name, origin=origin, path=str(path))
 
@@ -231,7 +221,7 @@ def render(preset: Preset, num_processes: int | None = None) -> str:
     by_default = 1 if settings.strategy == "single" else RENDERED_PROCESSES
     count = settings.num_processes or by_default if num_processes is None else num_processes
     if count < 1 or (settings.strategy == "single" and count > 1):
-        raise PresetError(f"The preset {preset.name} cannot start {count} processes.")
+        raise PresetError(say("yaml.bad_processes", name=preset.name, count=count))
     header = (
         f"# Generated from presets/{preset.name}.yaml; edit that file and run "
         "`ringside presets render`.\n"

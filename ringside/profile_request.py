@@ -10,6 +10,7 @@ from ringside.errors import RunDirError, SpecError
 from ringside.run import fold_run, require_spec
 from ringside.rundir import RunDir
 from ringside.spec import DEFAULT_PROFILE_STEPS, MAX_PROFILE_STEPS
+from ringside.words import say
 
 
 class _Wish(msgspec.Struct, frozen=True):
@@ -22,13 +23,14 @@ def ask_for_profile(run: RunDir, num_steps: int = DEFAULT_PROFILE_STEPS) -> None
     Raises SpecError for a number out of range, RunDirError for a run that is over.
     """
     if not 1 <= num_steps <= MAX_PROFILE_STEPS:
-        raise SpecError(f"1 to {MAX_PROFILE_STEPS} steps can be profiled, not {num_steps}.")
+        raise SpecError(
+            say("request.steps_to_profile", limit=MAX_PROFILE_STEPS, num_steps=num_steps)
+        )
     record = fold_run(run)
     require_spec(record)
     if record.final:
         raise RunDirError(
-            f"{run.name} is over ({record.state}); start one that records steps at its end: "
-            "ringside run PRESET --profile 5."
+            say("request.over_to_profile", name=run.name, state=say(f"state.{record.state}"))
         )
     run.request("profile", steps=num_steps)
 

@@ -31,7 +31,7 @@ from ringside.spec import (
 )
 from ringside.trackers import check_trackers
 from ringside.weights_file import find_weights
-from ringside.words import say
+from ringside.words import say, say_count
 
 BF16_SINCE = (8, 0)
 THREADS_VARIABLE = "OMP_NUM_THREADS"
@@ -144,10 +144,10 @@ def continue_run(
     """
     spec = run.read(run.spec, RunSpec)
     if spec is None:
-        raise SpecError(f"{run.id} has no readable spec.json and cannot be resumed.")
+        raise SpecError(say("request.no_spec", id=run.id))
     folder = find_resumable(run)
     if folder is None:
-        raise SpecError(f"{run.id} has no checkpoint to resume from; start it anew.")
+        raise SpecError(say("request.no_checkpoint", id=run.id))
     total = _epochs(epochs) or spec.epochs
     about = read_about(folder)
     begins = about.unevaluated or about.epoch or 1
@@ -186,33 +186,28 @@ def _for_gpus(request: RunRequest, settings: PresetFile | RunSpec) -> RunRequest
         return request
     count = len(request.gpus)
     if request.processes not in (None, count):
-        raise SpecError(
-            f"{request.processes} processes were asked for and {count} GPUs chosen; leave the "
-            "number of processes out, or choose as many GPUs."
-        )
+        raise SpecError(say("request.not_as_many", processes=request.processes, count=count))
     one = settings.accelerate.strategy == "single"
     if one and settings.training.parallelism != "data_parallel" and count > 1:
-        raise SpecError(f"This preset trains on one GPU, and {count} were chosen; choose one.")
+        raise SpecError(say("request.one_gpu", count=count))
     return msgspec.structs.replace(request, processes=count)
 
 
 def _retries(asked: int) -> int:
     if not 0 <= asked <= MAX_RETRIES:
-        raise SpecError(f"A run is tried again at most {MAX_RETRIES} time, not {asked}.")
+        raise SpecError(say("request.too_many_retries", limit=MAX_RETRIES, asked=asked))
     return asked
 
 
 def _refuse_both(queue: bool, beside: bool) -> None:
     if queue and beside:
-        raise SpecError(
-            "A run either waits in the queue or starts beside others; choose one of the two."
-        )
+        raise SpecError(say("request.queue_or_beside"))
 
 
 def _nothing_left(name: str, done: int, planned: int) -> str:
     if done < planned:
-        return f"{name} has trained {done} epochs already; ask for more than {done}."
-    return f"{name} has trained all of its {done} epochs; ask for more than {done} with --epochs."
+        return say("request.trained_so_far", name=name, done=done)
+    return say("request.trained_all", name=name, done=done)
 
 
 def _refuse_idle(preset: Preset, file: PresetFile, changed: frozenset[str]) -> None:
@@ -229,26 +224,19 @@ def _threads(file: PresetFile, device: Device, hardware: Hardware) -> int:
     if device != "cpu" or text is None:
         return 1
     if not text.isdecimal() or not 1 <= int(text) <= hardware.num_cores:
-        raise SpecError(
-            f"environment.{THREADS_VARIABLE} must be a whole number from 1 to "
-            f"{hardware.num_cores}, the cores of this machine, not {text or 'empty'}."
-        )
+        value = text or say("request.empty")
+        cores = hardware.num_cores
+        raise SpecError(say("request.bad_threads", name=THREADS_VARIABLE, cores=cores, value=value))
     return int(text)
 
 
 def _device(preset: Preset, file: PresetFile, hardware: Hardware) -> Device:
     device = hardware.device
     if device not in preset.about.devices:
-        has = "no GPU" if device == "cpu" else "GPUs"
-        needs = "a GPU" if device == "cpu" else "a machine without GPUs"
-        raise SpecError(
-            f"The preset {preset.name} needs {needs} and this machine has {has}; "
-            f"{'ddp and fsdp run on CPU too' if device == 'cpu' else 'choose another preset'}."
-        )
+        key = "request.needs_gpu" if device == "cpu" else "request.needs_no_gpu"
+        raise SpecError(say(key, name=preset.name))
     if device == "cpu" and file.accelerate.mixed_precision == "fp16":
-        raise SpecError(
-            "mixed_precision fp16 needs a GPU and this machine has none; choose bf16 or no."
-        )
+        raise SpecError(say("request.fp16_on_cpu"))
     return device
 
 
@@ -258,9 +246,15 @@ def _refuse_emulated_bf16(precision: str, gpus: tuple[Gpu, ...]) -> None:
         if precision == "bf16" and gpu.compute_capability and gpu.compute_capability < BF16_SINCE:
             major, minor = gpu.compute_capability
             raise SpecError(
-                f"bf16 needs GPUs of compute capability {BF16_SINCE[0]}.{BF16_SINCE[1]} or later, "
-                f"and GPU {gpu.index} ({gpu.name}) has {major}.{minor}, where it is only emulated "
-                "and slow; use fp16 instead: an fp16 preset or --set mixed_precision=fp16."
+                say(
+                    "request.bf16_emulated",
+                    since_major=BF16_SINCE[0],
+                    since_minor=BF16_SINCE[1],
+                    index=gpu.index,
+                    gpu=gpu.name,
+                    major=major,
+                    minor=minor,
+                )
             )
 
 
@@ -272,14 +266,14 @@ def profile_steps(asked: int | None) -> int:
     """Steps to record, 0 for None; SpecError for a number that is out of range."""
     steps = asked or 0
     if not 0 <= steps <= MAX_PROFILE_STEPS:
-        raise SpecError(f"At most {MAX_PROFILE_STEPS} steps can be profiled, not {steps}.")
+        raise SpecError(say("request.too_many_steps", limit=MAX_PROFILE_STEPS, steps=steps))
     return steps
 
 
 def _seed(request: RunRequest) -> int:
     seed = request.seed or 0
     if not 0 <= seed <= MAX_SEED:
-        raise SpecError(f"The seed must be between 0 and {MAX_SEED}, not {seed}.")
+        raise SpecError(say("request.bad_seed", limit=MAX_SEED, seed=seed))
     return seed
 
 
@@ -312,19 +306,15 @@ def _processes(
     else:
         count, source = (available if hardware.gpus else min(2, available)), "machine"
     if count > available:
-        noun = "GPU" if hardware.gpus else "CPU core"
-        has = f"{available} {noun}{'s' if available > 1 else ''}"
+        has = say_count("gpu" if hardware.gpus else "core", available)
         if threads > 1 and not hardware.gpus:
-            has = f"{hardware.num_cores} CPU cores for {threads} threads a process"
-        raise SpecError(
-            f"{count} processes were asked for, but this machine has {has}; choose at most "
-            f"{available}.{_adapting(request.preset) if source == 'preset' else ''}"
-        )
+            cores = hardware.num_cores
+            has = say("request.cores_for_threads", cores=cores, threads=threads)
+        refusal = say("request.too_many_processes", count=count, has=has, available=available)
+        if source == "preset":
+            refusal = say("request.or_adapt", sentence=refusal, preset=request.preset)
+        raise SpecError(refusal)
     return count, source
-
-
-def _adapting(preset: str) -> str:
-    return f" `ringside presets adapt {preset}` says how to keep its global batch."
 
 
 def _global_batch(
@@ -341,7 +331,7 @@ def _global_batch(
     if not request.keep_global_batch:
         batch *= k
     if batch > MAX_BATCH:
-        raise SpecError(f"A global batch of {batch} is beyond {MAX_BATCH}; choose less of it.")
+        raise SpecError(say("request.global_batch_too_large", batch=batch, limit=MAX_BATCH))
     return batch, "flag" if asked else "default"
 
 

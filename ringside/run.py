@@ -28,6 +28,7 @@ from ringside.records import (
 from ringside.requested import Asked, read_requests
 from ringside.rundir import AnyFormat, RunDir, check_format, list_run_dirs, read_new_lines
 from ringside.spec import FORMAT, Observed, RunSpec
+from ringside.words import say
 
 State = Literal[
     "queued", "launching", "running", "stopping", "completed", "stopped", "failed", "lost"
@@ -367,5 +368,5 @@ def running_beside(root: Path, spec: RunSpec, num_cores: int) -> list[str]:
 def require_spec(record: RunRecord) -> RunSpec:
     """The spec, or a RunDirError that says which file is missing."""
     if record.spec is None:
-        raise RunDirError(f"{record.path} holds no readable spec.json; it is not a run.")
+        raise RunDirError(say("runs_folder.no_spec", path=record.path))
     return record.spec

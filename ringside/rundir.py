@@ -20,6 +20,7 @@ import msgspec
 
 from ringside.errors import RingsideError, RunDirError
 from ringside.spec import FORMAT
+from ringside.words import say
 
 T = TypeVar("T")
 
@@ -129,7 +130,9 @@ class RunDir:
         try:
             self.requests.mkdir(exist_ok=True)
         except OSError as error:
-            raise RunDirError(f"{self.requests} cannot be written: {error.strerror}.") from None
+            raise RunDirError(
+                say("runs_folder.unwritable", path=self.requests, why=error.strerror)
+            ) from None
         self.write(self.requests / f"{kind}.json", {"t": time.time(), **details})
 
     def requested(self, kind: str) -> bool:
@@ -150,7 +153,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        raise RunDirError(f"{path} cannot be written: {error.strerror}.") from None
+        raise RunDirError(say("runs_folder.unwritable", path=path, why=error.strerror)) from None
 
 
 def create_run_dir(root: Path) -> RunDir:
@@ -169,11 +172,8 @@ def create_run_dir(root: Path) -> RunDir:
                 folder.mkdir()
             return run
     except OSError as error:
-        raise RunDirError(
-            f"No run can be stored in {root}: {error.strerror}. "
-            "Set RINGSIDE_RUNS to a folder that you may write."
-        ) from None
-    raise RunDirError(f"No free name for a run in {root}.")
+        raise RunDirError(say("runs_folder.no_run", root=root, why=error.strerror)) from None
+    raise RunDirError(say("runs_folder.no_name", root=root))
 
 
 def _new_id(taken: Collection[str]) -> str:
@@ -211,17 +211,15 @@ def find_run(root: Path, text: str) -> RunDir:
         return matches[0]
     if matches:
         names = ", ".join(run.id for run in matches[:5])
-        raise RunDirError(f"{text!r} fits {len(matches)} runs: {names}. Give more of the name.")
-    hint = f"`ringside list` shows the {len(runs)} runs there." if runs else "There are none yet."
-    raise RunDirError(f"No run {text!r} in {root}. {hint}")
+        raise RunDirError(say("runs_folder.several", text=text, n=len(matches), names=names))
+    hint = say("runs_folder.hint_list", n=len(runs)) if runs else say("runs_folder.hint_none")
+    raise RunDirError(say("runs_folder.unknown", text=text, root=root, hint=hint))
 
 
 def check_format(value: int, what: str) -> None:
     """Refuse a file of a newer Ringside; older formats are migrated where they are read."""
     if value > FORMAT:
-        raise RunDirError(
-            f"{what} has format {value}, this Ringside reads up to {FORMAT}; update Ringside."
-        )
+        raise RunDirError(say("runs_folder.newer", what=what, value=value, known=FORMAT))
 
 
 def read_new_lines(path: Path, offset: int) -> tuple[bytes, int]:

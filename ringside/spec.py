@@ -66,7 +66,7 @@ class AccelerateSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     def __post_init__(self) -> None:
         if (self.distributed_type == "FSDP") != (self.fsdp_config is not None):
-            raise ValueError("fsdp_config and distributed_type FSDP go together")
+            raise ValueError(say("setting.fsdp_together"))
 
     @property
     def strategy(self) -> Strategy:
@@ -184,9 +184,8 @@ def batch_parts(training: TrainingSettings, num_devices: int) -> tuple[int, str]
 
 def counted_parts(parts: int, micro_steps: int = 1, part: str = "process") -> str:
     """What a batch is split over, in words: `4 micro-batches`, `2 processes x 4 micro-steps`."""
-    plural = "es" if part.endswith(("s", "ch")) else "s"
-    words = f"{parts} {part}{plural if parts > 1 else ''}"
-    return words + (f" x {micro_steps} micro-steps" if micro_steps > 1 else "")
+    words = say_count(part.lower().replace("-", "_"), parts)
+    return words if micro_steps == 1 else say("request.with_micro_steps", over=words, k=micro_steps)
 
 
 def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "process") -> None:
@@ -199,9 +198,7 @@ def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "pro
         return
     lower = batch // whole * whole
     choices = say("request.either", low=lower, high=lower + whole) if lower else f"{whole}"
-    over = say_count(part.lower().replace("-", "_"), parts)
-    if micro_steps > 1:
-        over = say("request.with_micro_steps", over=over, k=micro_steps)
+    over = counted_parts(parts, micro_steps, part)
     raise SpecError(say("request.uneven", batch=batch, over=over, choices=choices))
 
 

@@ -20,7 +20,7 @@ from ringside.errors import RunDirError
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.spec import AccelerateSettings, RunSpec, TrainingSettings
-from ringside.words import say
+from ringside.words import catalogue, say
 
 Scaling = Literal["weak", "strong"]
 BASELINE = "single"
@@ -110,7 +110,13 @@ def task_differences(a: RunSpec, b: RunSpec) -> list[str]:
 
 
 def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[str]:
-    return [f"{name}: {x} and {y}" for name, (x, y) in pairs.items() if x != y]
+    return [apart(name, x, y) for name, (x, y) in pairs.items() if x != y]
+
+
+def apart(name: str, a: object, b: object) -> str:
+    """`image size: 32 and 64`; a setting keeps its name in every language."""
+    told = catalogue().get(f"apart.{name.replace(' ', '_')}", name)
+    return say("apart.pair", name=told, a=a, b=b)
 
 
 def speed_differences(a: RunSpec, b: RunSpec) -> list[str]:
@@ -243,4 +249,4 @@ def _other_decoder(a: RunRecord, b: RunRecord) -> list[str]:
     """Whether the pictures were really decoded elsewhere, whatever was asked for."""
     if a.started is None or b.started is None or a.started.decoder == b.started.decoder:
         return []
-    return [f"decoder: {a.started.decoder} and {b.started.decoder}"]
+    return [apart("decoder", a.started.decoder, b.started.decoder)]

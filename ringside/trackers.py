@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Iterable
 
 from ringside.errors import SpecError
+from ringside.words import say
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "aim": ("aim",),
@@ -25,12 +26,17 @@ def check_trackers(names: Iterable[str]) -> None:
     """SpecError for the first name that Accelerate does not know or that is not installed."""
     for name in names:
         if name not in PACKAGES:
-            raise SpecError(f"There is no tracker {name!r}. Known: {', '.join(PACKAGES)}.")
+            raise SpecError(say("request.no_tracker", name=name, known=", ".join(PACKAGES)))
         if not _is_installed(name):
-            installed = ", ".join(filter(_is_installed, PACKAGES)) or "none"
+            installed = ", ".join(filter(_is_installed, PACKAGES)) or say("request.no_packages")
             raise SpecError(
-                f"The tracker {name} needs the package {PACKAGES[name][0]}, which is not "
-                f"installed. Known: {', '.join(PACKAGES)}; installed: {installed}."
+                say(
+                    "request.tracker_missing",
+                    name=name,
+                    package=PACKAGES[name][0],
+                    known=", ".join(PACKAGES),
+                    installed=installed,
+                )
             )
 
 

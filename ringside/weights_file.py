@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ringside.checkpoints import ABOUT, WEIGHTS, find_model, read_about
 from ringside.errors import SpecError
+from ringside.words import say
 
 SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".tar")
 
@@ -27,14 +28,11 @@ def find_weights(root: Path, text: str, model: str) -> Path:
     path = Path(text).expanduser().absolute()
     if path.is_file():
         if path.suffix not in SUFFIXES:
-            raise SpecError(
-                f"The weights {text} are neither a .safetensors nor a .pth file; convert them or "
-                "rename a file that torch.save wrote to .pth."
-            )
+            raise SpecError(say("weights.bad_suffix", text=text))
         _refuse_foreign(path)
         return path
     if path.suffix in SUFFIXES:
-        raise SpecError(f"There is no file {text} to take weights from.")
+        raise SpecError(say("weights.no_file", text=text))
     folder = find_model(root, text, "best")
     _refuse_foreign(folder / WEIGHTS)
     if (folder / ABOUT).is_file():
@@ -44,16 +42,13 @@ def find_weights(root: Path, text: str, model: str) -> Path:
 
 def _refuse_foreign(path: Path) -> None:
     if fault := fault_of(path):
-        raise SpecError(f"The weights {path} cannot be used: {fault}.")
+        raise SpecError(say("weights.unusable", path=path, fault=fault))
 
 
 def _refuse_other_model(text: str, theirs: str, ours: str) -> None:
     """The tag after the dot names weights of the same architecture."""
     if theirs.partition(".")[0] != ours.partition(".")[0]:
-        raise SpecError(
-            f"The weights {text} are of the model {theirs} and the run would train {ours}; "
-            f"choose the model {theirs} or other weights."
-        )
+        raise SpecError(say("weights.other_model", text=text, theirs=theirs, ours=ours))
 
 
 def fault_of(path: Path) -> str | None:
@@ -63,9 +58,9 @@ def fault_of(path: Path) -> str | None:
             return _fault_of_safetensors(path)
         return _fault_of_torch(path)
     except OSError as error:
-        return error.strerror or "it is not readable"
+        return error.strerror or say("weights.unreadable")
     except zipfile.BadZipFile:
-        return "it is not whole"
+        return say("weights.cut")
 
 
 def _fault_of_safetensors(path: Path) -> str | None:
@@ -76,7 +71,7 @@ def _fault_of_safetensors(path: Path) -> str | None:
         with safe_open(path, framework="numpy"):
             return None
     except SafetensorError:
-        return "it is no safetensors file, or not a whole one"
+        return say("weights.no_safetensors")
 
 
 def _fault_of_torch(path: Path) -> str | None:
@@ -86,9 +81,9 @@ def _fault_of_torch(path: Path) -> str | None:
         return None
     if not zipfile.is_zipfile(path):
         cut = head.startswith(b"PK\x03\x04")
-        return "it is not whole" if cut else "it is no file that torch.save wrote"
+        return say("weights.cut" if cut else "weights.not_saved")
     with zipfile.ZipFile(path) as archive:
         names = {name.rpartition("/")[2] for name in archive.namelist()}
     if "data.pkl" not in names:
-        return "it is a zip archive that torch.save did not write"
-    return "it is a TorchScript program, and code is not run" if "constants.pkl" in names else None
+        return say("weights.foreign_zip")
+    return say("weights.torchscript") if "constants.pkl" in names else None

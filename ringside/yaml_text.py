@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ringside.errors import PresetError, nearest
+from ringside.words import say
 
 T = TypeVar("T")
 
@@ -33,7 +34,26 @@ _BAD_CHOICE = "Invalid enum value "
 _NOT_TEXT = re.compile(r"Expected `str`, got `(int|float|bool|null)`")
 _AT_PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 
+# What msgspec says of a value that is none of its type, and of a key that is not there.
+_MSGSPEC = (
+    (re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`"), "yaml.expected"),
+    (
+        re.compile(r"Expected `(?P<wanted>[^`]*)` of length (?P<limit>[<>= \d]+)"),
+        "yaml.expected_length",
+    ),
+    (re.compile(r"Expected `(?P<wanted>[^`]*)` (?P<limit>[<>=]+ [-\d.]+)"), "yaml.expected_limit"),
+    (re.compile(r"Object missing required field `(?P<name>[^`]*)`"), "yaml.lacks"),
+)
+
 Path_ = tuple[str | int, ...]
+
+
+class FaultError(PresetError):
+    """A fault in the text of a file: `reason` without the place, and the line where it is known."""
+
+    def __init__(self, sentence: str, *, reason: str, line: int | None = None) -> None:
+        super().__init__(sentence)
+        self.reason, self.line = reason, line
 
 
 class Document:
@@ -59,25 +79,26 @@ class Document:
         try:
             return msgspec.convert(self.value, kind)
         except msgspec.ValidationError as error:
-            raise PresetError(self._explain(str(error), kind)) from None
+            raise self._fault(str(error), kind) from None
 
-    def _explain(self, message: str, kind: type[Any]) -> str:
+    def _fault(self, message: str, kind: type[Any]) -> FaultError:
         match = _AT_PATH.search(message)
         path = _parse_path(match["path"]) if match else ()
         reason = message[: match.start()] if match else message
         if unknown := _UNKNOWN_FIELD.search(reason):
             path = (*path, unknown["field"])
-            reason = f"unknown key. {nearest(unknown['field'], _fields_at(kind, path[:-1]))}"
+            hint = nearest(unknown["field"], _fields_at(kind, path[:-1]))
+            reason = say("yaml.unknown_key", hint=hint)
         elif choices := reason.startswith(_BAD_CHOICE) and _choices_at(kind, path):
             value = reason.removeprefix(_BAD_CHOICE)
-            reason = f"unknown value {value}; choose one of {', '.join(choices)}."
+            reason = say("yaml.unknown_value", value=value, choices=", ".join(choices))
         elif _NOT_TEXT.fullmatch(reason):
-            reason += "; put the value in quotes."
+            reason = say("yaml.in_quotes", reason=_told(reason))
         if not path:
-            return f"{self.origin}: {reason}"
+            return fault(self.origin, _told(reason))
         line = self.lines.get(path) or self.lines.get(path[:-1])
-        at = f", line {line}" if line else ""
-        return f"{self.origin}{at}: {'.'.join(map(str, path))}: {reason}"
+        where = ".".join(map(str, path))
+        return fault(self.origin, say("yaml.at_key", path=where, reason=_told(reason)), line)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -86,7 +107,22 @@ def read_bytes(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise PresetError(f"{path} cannot be read: {error.strerror}.") from None
+        raise PresetError(say("yaml.unreadable", path=path, why=error.strerror)) from None
+
+
+def fault(origin: str, reason: str, line: int | None = None) -> FaultError:
+    if line is None:
+        return FaultError(say("yaml.in_file", origin=origin, reason=reason), reason=reason)
+    sentence = say("yaml.at_line", origin=origin, line=line, reason=reason)
+    return FaultError(sentence, reason=reason, line=line)
+
+
+def _told(reason: str) -> str:
+    """What msgspec (0.21) says of a value, as far as its sentences are known."""
+    for pattern, key in _MSGSPEC:
+        if match := pattern.fullmatch(reason):
+            return say(key, **match.groupdict())
+    return reason
 
 
 def load_text(data: bytes | str, *, origin: str) -> Document:
@@ -97,12 +133,13 @@ def load_text(data: bytes | str, *, origin: str) -> Document:
     try:
         root = yaml.compose(text, Loader=_strict_loader(origin))
     except yaml.MarkedYAMLError as error:
-        raise PresetError(f"{origin}{_at(error)}: {_yaml_reason(error, text)}.") from None
+        reason = say("yaml.of_library", words=_yaml_reason(error, text))
+        raise fault(origin, reason, _line_of(error)) from None
     except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise PresetError(f"{origin}: {reason}.") from None
+        reason = say("yaml.of_library", words=" ".join(str(error).split()))
+        raise fault(origin, reason) from None
     if root is None:
-        raise PresetError(f"{origin}: the file is empty.")
+        raise fault(origin, say("yaml.empty"))
     lines: dict[Path_, int] = {}
     value = _build(root, (), lines, origin)
     return Document(value, lines, origin, frozenset(_quoted(root, ())))
@@ -133,26 +170,26 @@ def dump(value: Any) -> str:
 
 def _decode(data: bytes | str, origin: str) -> str:
     if len(data) > MAX_BYTES:
-        raise PresetError(f"{origin}: larger than {MAX_BYTES // 2**20} MiB; no preset needs that.")
+        raise fault(origin, say("yaml.too_large", limit=MAX_BYTES // 2**20))
     if isinstance(data, str):
         return data.removeprefix("\ufeff")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise PresetError(f"{origin}: the file is UTF-16; save it as UTF-8.")
+        raise fault(origin, say("yaml.utf_16"))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise PresetError(f"{origin}: not UTF-8 text (byte {error.start}).") from None
+        raise fault(origin, say("yaml.no_text", byte=error.start)) from None
 
 
-def _at(error: Any) -> str:
+def _line_of(error: Any) -> int | None:
     mark = error.problem_mark or error.context_mark
-    return f", line {mark.line + 1}" if mark else ""
+    return mark.line + 1 if mark else None
 
 
 def _yaml_reason(error: Any, text: str) -> str:
     mark = error.problem_mark
     if mark and "\t" in text.splitlines()[min(mark.line, len(text.splitlines()) - 1)]:
-        return "a tab stands where YAML wants spaces; replace it by spaces"
+        return say("yaml.tab")
     return ", ".join(" ".join(part.split()) for part in (error.context, error.problem) if part)
 
 
@@ -168,16 +205,14 @@ def _strict_loader(origin: str) -> Any:
             event: Any = self.peek_event()  # type: ignore[no-untyped-call]
             line = event.start_mark.line + 1
             if isinstance(event, yaml.AliasEvent) or event.anchor:
-                raise PresetError(
-                    f"{origin}, line {line}: anchors and aliases are not used in presets."
-                )
+                raise fault(origin, say("yaml.anchor"), line)
             if event.tag:
-                raise PresetError(f"{origin}, line {line}: the tag {event.tag!r} is not allowed.")
+                raise fault(origin, say("yaml.tag", tag=event.tag), line)
             if self.depth > MAX_DEPTH:
-                raise PresetError(f"{origin}, line {line}: nested deeper than {MAX_DEPTH} levels.")
+                raise fault(origin, say("yaml.too_deep", limit=MAX_DEPTH), line)
             self.num_nodes += 1
             if self.num_nodes > MAX_NODES:
-                raise PresetError(f"{origin}, line {line}: more than {MAX_NODES} values.")
+                raise fault(origin, say("yaml.too_many", limit=MAX_NODES), line)
             self.depth += 1
             node = super().compose_node(parent, index)
             self.depth -= 1
@@ -195,9 +230,8 @@ def _build(node: Any, path: Path_, lines: dict[Path_, int], origin: str) -> Any:
         try:
             return node.value if node.style else _scalar(node.value)
         except (ValueError, OverflowError):
-            raise PresetError(
-                f"{origin}, line {line}: the number {node.value[:20]!r} is too large."
-            ) from None
+            reason = say("yaml.too_large_number", text=node.value[:20])
+            raise fault(origin, reason, line) from None
     if isinstance(node, yaml.SequenceNode):
         return [_build(item, (*path, i), lines, origin) for i, item in enumerate(node.value)]
     return _build_mapping(node, path, lines, origin)
@@ -209,10 +243,10 @@ def _build_mapping(node: Any, path: Path_, lines: dict[Path_, int], origin: str)
         line = key_node.start_mark.line + 1
         key = key_node.value
         if not isinstance(key, str):
-            raise PresetError(f"{origin}, line {line}: a key must be a single word.")
+            raise fault(origin, say("yaml.no_word"), line)
         if key in mapping:
             first = lines[(*path, key)]
-            raise PresetError(f"{origin}, line {line}: key {key!r} stands already in line {first}.")
+            raise fault(origin, say("yaml.key_twice", name=key, first=first), line)
         lines[(*path, key)] = line
         mapping[key] = _build(value_node, (*path, key), lines, origin)
     return mapping

@@ -10,6 +10,7 @@ from app.commands.printing import print_some
 from ringside.data import DataReport, check_data, parse_data
 from ringside.data.check.report import RULES, BadFile
 from ringside.data.notes import counted
+from ringside.words import say
 
 
 def check(text: str, *, as_json: bool, separator: str | None, workers: int | None) -> int:
@@ -40,7 +41,9 @@ def _print(report: DataReport) -> None:
     )
     print_some("\nbad files and rows", [_line(bad) for bad in report.bad])
     _print_classes(report)
-    kinds = [f"{u.num_images:,} {u.kind}, {RULES[u.kind]}: {u.examples[0]}" for u in report.unusual]
+    kinds = [
+        f"{u.num_images:,} {u.kind}, {say(RULES[u.kind])}: {u.examples[0]}" for u in report.unusual
+    ]
     print_some("\nunusual images", kinds)
     print_some("\nwarnings", [note.message for note in report.warnings])
     print_some("\nnotes", [note.message for note in report.notes])

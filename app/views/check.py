@@ -134,18 +134,22 @@ def _bars(classes: Iterable[ClassCount]) -> tuple[ClassBar, ...]:
 def _bad_line(report: DataReport, i: int) -> tuple[str, str]:
     bad = report.bad[i]
     unused = "" if bad.is_used else f" ({say('check.unused')})"
-    return bad.file, f"{bad.reason.rstrip('.')}{unused}"
+    return bad.file, f"{bad.reason.rstrip('.。')}{unused}"
 
 
 def _odd_kinds(report: DataReport, odd: Iterable[OddPicture]) -> Iterable[OddKind]:
     pictures = list(odd)
     for unusual in report.unusual:
         line = say(
-            "check.odd_kind", images=images(unusual.num_images), kind=unusual.kind,
-            rule=RULES[unusual.kind],
+            "check.odd_kind", images=images(unusual.num_images), kind=_kind(unusual.kind),
+            rule=say(RULES[unusual.kind]),
         )  # fmt: skip
         found = ((p.file, png_uri(p.png)) for p in pictures if p.kind == unusual.kind)
         yield OddKind(line, tuple(found))
+
+
+def _kind(kind: str) -> str:
+    return say(f"picture.kind_{kind.lower().replace('-', '_')}")
 
 
 def _more(number: int) -> str:

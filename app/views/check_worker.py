@@ -1,7 +1,8 @@
 """Checks a data set in a process of its own: `python -m app.views.check_worker`.
 
-Reads one DataSpec as a line of JSON, writes lines of `CheckMessage`, and ends when its standard
-input does. It works at low priority: a run on the same machine comes first.
+Its argument is the language of whoever asks. It reads one DataSpec as a line of JSON, writes lines
+of `CheckMessage`, and ends when its standard input does. It works at low priority: a run on the
+same machine comes first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from app.views.child import end_with_the_page
 from ringside.data import check_data, odd_images
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
+from ringside.words import speak
 
 NICE = 10
 PROGRESS_PAUSE_S = 0.2
@@ -24,6 +26,7 @@ PROGRESS_PAUSE_S = 0.2
 
 def main() -> int:
     """0 when there is a report or a sentence, 130 when it was stopped."""
+    speak(sys.argv[1])
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=DataSpec)
     os.nice(NICE)
     end_with_the_page()

@@ -22,7 +22,7 @@ from app.views.child import Child
 from ringside.data import DataReport
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
-from ringside.words import in_this_language, say
+from ringside.words import in_this_language, say, spoken
 
 log = logging.getLogger("ringside.page")
 
@@ -71,7 +71,7 @@ class Checks:
                 return
             if len(busy) >= MAX_AT_ONCE:
                 raise RingsideError(say("check.busy", n=len(busy)))
-            argv = [sys.executable, "-m", "app.views.check_worker"]
+            argv = [sys.executable, "-m", "app.views.check_worker", spoken()]
             check = _Check(Child(argv, request=_request(spec)), CheckState("running"))
             self._checks[key] = check
             self._checks.move_to_end(key)

@@ -13,7 +13,7 @@ from ringside.doctor.applying import command_for
 from ringside.doctor.walkthrough import Point
 from ringside.machine import GpuState, Machine
 from ringside.spec import RunSpec
-from ringside.words import say
+from ringside.words import catalogue, say
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def card_of(finding: Finding, run_id: str | None = None, spec: RunSpec | None = 
         gain=_gain(finding.gain_ratio),
         confidence=say(f"consult.sure_{finding.confidence.replace(' ', '_')}"),
         evidence=tuple(
-            (one.label, one.value, _short(one.source, run_id)) for one in finding.evidence
+            (one.label, one.value, _source(one.source, run_id)) for one in finding.evidence
         ),
         refutation=finding.refutation,
         next_step=finding.next_step,
@@ -113,9 +113,10 @@ def card_of(finding: Finding, run_id: str | None = None, spec: RunSpec | None = 
     )  # fmt: skip
 
 
-def _short(source: str, run_id: str | None) -> str:
-    """A file of the run by its place in the run's folder."""
-    return source.rpartition(f"/{run_id}/")[2]
+def _source(source: str, run_id: str | None) -> str:
+    """A word for where it was measured; a file of the run by its place in the run's folder."""
+    short = source.rpartition(f"/{run_id}/")[2]
+    return catalogue().get(f"evidence_source.{short.replace(' ', '_')}", short)
 
 
 def _gain(ratio: float | None) -> str:
@@ -145,7 +146,7 @@ def points_of(points: Iterable[Point], run_id: str | None = None) -> tuple[Point
         PointView(
             point.number, point.title, point.claim, point.truth,
             tuple(
-                (one.label, one.value, _short(one.source or one.how or "", run_id))
+                (one.label, one.value, _source(one.source or one.how or "", run_id))
                 for one in point.figures
             ),
             point.state, say(f"consult.{point.state}"),

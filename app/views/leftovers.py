@@ -12,7 +12,7 @@ from pathlib import Path
 from ringside.errors import RingsideError
 from ringside.shelf.deleting import empty_trash
 from ringside.shelf.leftovers import Leftover, end_leftovers, find_leftovers
-from ringside.words import in_this_language, say
+from ringside.words import in_this_language, remembering, say
 
 log = logging.getLogger("ringside.page")
 
@@ -85,11 +85,12 @@ class LeftoverWatch:
     def _end(self) -> None:
         state = LeftoverState(self._state.found, sentence=say("shelf.left_broken"))
         try:
-            left = tuple(end_leftovers(self.root))
+            with remembering() as retold:
+                left = tuple(end_leftovers(self.root))
             pids = ", ".join(str(one.pid) for one in left)
             state = LeftoverState(left, sentence=say("shelf.survivors", pids=pids) if left else "")
         except (RingsideError, OSError) as error:
-            log.warning("Leftover processes could not be ended: %s", error)
+            log.warning("Leftover processes could not be ended: %s", retold(str(error)))
             state = LeftoverState(state.found, sentence=str(error))
         except Exception:
             log.exception("Leftover processes could not be ended")

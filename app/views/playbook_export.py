@@ -15,12 +15,13 @@ import msgspec
 from app.views.child import Child
 from app.views.playbook_charts import draw
 from app.views.playbook_html import page
-from ringside.errors import PlaybookError
+from ringside.errors import PlaybookError, RingsideError
 from ringside.playbook import store
+from ringside.playbook.content import Playbook
 from ringside.playbook.gathering import gather
 from ringside.playbook.readme import readme
 from ringside.rundir import RunDir
-from ringside.words import DEFAULT, say, speaking, spoken
+from ringside.words import DEFAULT, remembering, say, speaking, spoken
 
 TIMEOUT_S = 600.0
 
@@ -53,20 +54,31 @@ def export_playbook(
     if target is not None and target.exists():
         # Before the work, not after a minute of it.
         raise PlaybookError(say("playbook.exists", path=target))
-    runs = [RunDir(root / run_id) for run_id in run_ids]
-    with speaking(DEFAULT):
-        draft = gather(root, runs, title=title, chosen=chosen)
-        drawn = draw(draft, root)
-        charts = tuple(one.chart for one in drawn)
-        playbook = msgspec.structs.replace(draft.playbook, charts=charts)
-        files = draft.files
-        for one in drawn:
-            files[f"{one.chart.path}.svg"] = one.picture.svg.encode()
-            files[f"{one.chart.path}.png"] = one.picture.png
-        names = sorted([*files, "README.md", "index.html", "playbook.json"])
-        files["README.md"] = readme(playbook).encode()
-        files["index.html"] = page(playbook, drawn, names).encode()
+    with remembering() as retold:
+        try:
+            playbook, files = _made(root, run_ids, title, chosen)
+        except RingsideError as error:  # said in English, as all of the playbook
+            raise PlaybookError(retold(str(error), spoken())) from None
     return store.keep(playbook, files, target)
+
+
+@speaking(DEFAULT)
+def _made(
+    root: Path, run_ids: Sequence[str], title: str | None, chosen: str | None
+) -> tuple[Playbook, dict[str, bytes]]:
+    runs = [RunDir(root / run_id) for run_id in run_ids]
+    draft = gather(root, runs, title=title, chosen=chosen)
+    drawn = draw(draft, root)
+    charts = tuple(one.chart for one in drawn)
+    playbook = msgspec.structs.replace(draft.playbook, charts=charts)
+    files = draft.files
+    for one in drawn:
+        files[f"{one.chart.path}.svg"] = one.picture.svg.encode()
+        files[f"{one.chart.path}.png"] = one.picture.png
+    names = sorted([*files, "README.md", "index.html", "playbook.json"])
+    files["README.md"] = readme(playbook).encode()
+    files["index.html"] = page(playbook, drawn, names).encode()
+    return playbook, files
 
 
 def export_in_child(

@@ -1,7 +1,8 @@
 """Takes a few pictures of a run's validation split: `python -m app.views.sample_worker`.
 
-Reads the DataSpec as a line of JSON and writes one line, the pictures in it as they are encoded. In
-a process of its own, because opening a large data set takes long.
+Its argument is the language of whoever asks. It reads the DataSpec as a line of JSON and writes one
+line, the pictures in it as they are encoded. In a process of its own, because opening a large data
+set takes long.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from app.views.child import end_with_the_page
 from ringside.data import ImageSplit, open_data, thumbnail
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
+from ringside.words import speak
 
 if TYPE_CHECKING:
     from ringside.data import ImageData
@@ -43,6 +45,7 @@ class Samples(msgspec.Struct, frozen=True):
 
 def main() -> int:
     """0 when there is an answer, 130 when it was stopped."""
+    speak(sys.argv[1])
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=DataSpec)
     end_with_the_page()
     try:

@@ -18,7 +18,7 @@ from app.views.trials import Picture
 from ringside.errors import RingsideError, RunDirError
 from ringside.rundir import RunDir
 from ringside.spec import DataSpec, RunSpec
-from ringside.words import in_this_language, say
+from ringside.words import in_this_language, say, spoken
 
 log = logging.getLogger("ringside.page")
 
@@ -84,7 +84,7 @@ class SampleShelf:
 
 def take(spec: DataSpec) -> SampleState:
     """Ask a process for the pictures and wait for it."""
-    argv = [sys.executable, "-m", "app.views.sample_worker"]
+    argv = [sys.executable, "-m", "app.views.sample_worker", spoken()]
     child = Child(argv, request=msgspec.json.encode(spec), timeout_s=TIMEOUT_S)
     *_, last = [b"", *child.lines()]
     code, errors = child.finish()

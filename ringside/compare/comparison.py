@@ -22,6 +22,7 @@ from ringside.spec import RunSpec
 from ringside.speedup import (
     BASELINE,
     SpeedUp,
+    apart,
     differences,
     find_baseline,
     other_content,
@@ -218,10 +219,10 @@ def scores_apart(base: RunRecord, record: RunRecord) -> list[str]:
     reasons = task_differences(base.spec, record.spec) + other_content(base, record)
     scored, first_scored = last_scored(record), last_scored(base)
     if scored and first_scored and scored.epoch != first_scored.epoch:
-        reasons.append(f"scored epochs: {first_scored.epoch} and {scored.epoch}")
+        reasons.append(apart("scored epochs", first_scored.epoch, scored.epoch))
     if record.spec.epochs != base.spec.epochs:
         # The learning rate falls over all epochs, so equal epochs of unequal runs are not alike.
-        reasons.append(f"planned epochs: {base.spec.epochs} and {record.spec.epochs}")
+        reasons.append(apart("planned epochs", base.spec.epochs, record.spec.epochs))
     return reasons
 
 
@@ -261,7 +262,8 @@ def _precision_factors(root: Path, records: list[RunRecord]) -> dict[str, float]
         if half is None or full is None or _micro_batch(half) != _micro_batch(full):
             continue
         if half.steady_samples_per_s and full.steady_samples_per_s:
-            name = f"{spec.accelerate.mixed_precision} at {_micro_batch(half)} images per device"
+            precision = spec.accelerate.mixed_precision
+            name = say("apart.alone", precision=precision, n=_micro_batch(half))
             factors[name] = half.steady_samples_per_s / full.steady_samples_per_s
     return factors
 

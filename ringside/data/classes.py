@@ -15,6 +15,7 @@ import msgspec
 
 from ringside.errors import DataError
 from ringside.rundir import write_atomic
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,12 +61,11 @@ def read_classes(path: Path) -> tuple[str, ...]:
     try:
         content = msgspec.json.decode(path.read_bytes(), type=ClassFile)
     except OSError as error:
-        raise DataError(f"The class list {path} cannot be read: {error.strerror}.") from error
-    except msgspec.DecodeError as error:
-        raise DataError(f"{path} is not a class list: {error}.") from error
-    if content.format > FORMAT:
         raise DataError(
-            f"{path} has format {content.format}, this version reads up to {FORMAT}: "
-            "update Ringside."
-        )
+            say("dataset.class_list_unreadable", path=path, why=error.strerror)
+        ) from error
+    except msgspec.DecodeError as error:
+        raise DataError(say("dataset.no_class_list", path=path, error=error)) from error
+    if content.format > FORMAT:
+        raise DataError(say("dataset.newer", path=path, format=content.format, known=FORMAT))
     return content.classes

@@ -18,6 +18,7 @@ from ringside.data.folder.table import TABLE_SUFFIXES
 from ringside.data.images import ImageData
 from ringside.errors import DataError, nearest
 from ringside.spec import DataSpec
+from ringside.words import say
 
 MIN_IMAGE_SIZE, MAX_IMAGE_SIZE = 8, 4096  # pixels, as in DataSpec
 
@@ -78,9 +79,7 @@ def open_data(spec: DataSpec, *, skip: Collection[str] = ()) -> ImageData:
     if not skip:
         return source.open_source(spec)
     if spec.path is None and spec.repository is None:
-        raise DataError(
-            f"{spec.label!r} holds no files that could be left out, such as {min(skip)}."
-        )
+        raise DataError(say("dataset.nothing_to_skip", label=spec.label, first=min(skip)))
     return cast(_FileSource, source).open_source(spec, skip=frozenset(skip))
 
 
@@ -95,7 +94,7 @@ def count_training(spec: DataSpec, enough: int) -> int | None:
 
 def _source(name: str) -> _Source:
     if name not in _sources():
-        raise DataError(f"There is no data source {name!r}. {nearest(name, _sources())}")
+        raise DataError(say("dataset.no_source", name=name, hint=nearest(name, _sources())))
     return _sources()[name]
 
 
@@ -118,14 +117,19 @@ def parse_data(
     if separator is None:
         return spec
     if not getattr(_source(spec.source), "READS_TABLES", False):
-        raise DataError(f"{spec.label} has no table of labels: leave out --separator.")
+        raise DataError(say("dataset.no_table_of_labels", label=spec.label))
     return msgspec.structs.replace(spec, separator=parse_separator(separator))
 
 
 def _parsed(text: str, image_size: int | None, cwd: Path) -> DataSpec:
     if image_size is not None and not MIN_IMAGE_SIZE <= image_size <= MAX_IMAGE_SIZE:
         raise DataError(
-            f"The image size {image_size} is outside {MIN_IMAGE_SIZE} to {MAX_IMAGE_SIZE} pixels."
+            say(
+                "dataset.bad_image_size",
+                image_size=image_size,
+                low=MIN_IMAGE_SIZE,
+                high=MAX_IMAGE_SIZE,
+            )
         )
     name, _, profile = text.strip().partition(":")
     if name in _sources() and _opens_by_name(_sources()[name]):
@@ -146,9 +150,11 @@ def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
         return DataSpec(source=name, profile=profile or None, image_size=size)
     profiles: dict[str, int] = getattr(source, "PROFILES", {})
     if profile and not profiles:
-        raise DataError(f"{name!r} has no profiles: write {name} instead of {name}:{profile}.")
+        raise DataError(say("dataset.no_profiles", text=name, name=name, profile=profile))
     if profile and profile not in profiles:
-        raise DataError(f"{name!r} has no profile {profile!r}. {nearest(profile, profiles)}")
+        raise DataError(
+            say("dataset.no_profile", name=name, profile=profile, hint=nearest(profile, profiles))
+        )
     chosen = profile or next(iter(profiles), None)
     default = profiles[chosen] if chosen else source.DEFAULT_IMAGE_SIZE
     return DataSpec(source=name, profile=chosen, image_size=image_size or default)
@@ -157,20 +163,16 @@ def _named(name: str, profile: str, image_size: int | None) -> DataSpec:
 def _folder(text: str, image_size: int | None, cwd: Path) -> DataSpec:
     names = [name for name, source in _sources().items() if _opens_by_name(source)]
     if not text or text == "folder":
-        raise DataError(
-            f"Name a data source ({', '.join(names)}) or write the path of a folder or table."
-        )
+        raise DataError(say("dataset.none_named", names=", ".join(names)))
     path = Path(os.path.abspath(cwd / os.path.expanduser(text)))
     if path.is_file() and path.suffix.lower() not in TABLE_SUFFIXES:
         raise DataError(
-            f"{path} is a file and no table ({', '.join(TABLE_SUFFIXES)}): pass the folder that "
-            f"holds the images ({path.parent})."
+            say(
+                "dataset.no_table", path=path, endings=", ".join(TABLE_SUFFIXES), folder=path.parent
+            )
         )
     if not path.exists():
-        raise DataError(
-            f"{text!r} is neither a data source nor an existing folder or table. "
-            f"{nearest(text, names)}"
-        )
+        raise DataError(say("dataset.no_data", text=text, hint=nearest(text, names)))
     source = next((s for s in _sources().values() if _claims(s, path)), _source("folder"))
     size = image_size or source.DEFAULT_IMAGE_SIZE
     return DataSpec(source=source.NAME, path=str(path), image_size=size)

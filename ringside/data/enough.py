@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ringside.data.discovery import count_training
-from ringside.data.notes import counted
 from ringside.errors import SpecError
 from ringside.spec import RunSpec, batch_parts, counted_parts
+from ringside.words import say, say_count
 
 
 def refuse_too_few(spec: RunSpec) -> None:
@@ -21,9 +21,14 @@ def refuse_too_few(spec: RunSpec) -> None:
     parts, part = batch_parts(spec.training, spec.num_devices)
     share = counted_parts(parts, k, part)
     raise SpecError(
-        f"The data has {counted(found, 'training image')} and one step takes "
-        f"{spec.global_batch} ({share} x {spec.global_batch // (parts * k)}); "
-        f"{_remedy(spec, found // (parts * k) * parts)}."
+        say(
+            "request.too_few",
+            found=say_count("training_image", found),
+            batch=spec.global_batch,
+            share=share,
+            each=spec.global_batch // (parts * k),
+            remedy=_remedy(spec, found // (parts * k) * parts),
+        )
     )
 
 
@@ -31,7 +36,7 @@ def _remedy(spec: RunSpec, micro_step: int) -> str:
     """What to do; `micro_step` is how many images a micro-step can have at most."""
     k = spec.training.accumulation_steps
     if not micro_step:
-        return "add images, or choose fewer processes or micro-steps"
+        return say("request.add_images")
     if spec.keeps_global_batch or k == 1:
-        return f"choose a batch of at most {micro_step * k}"
-    return f"choose a batch of at most {micro_step}, of which {k} micro-steps make {micro_step * k}"
+        return say("request.smaller_batch", batch=micro_step * k)
+    return say("request.smaller_part", batch=micro_step, k=k, whole=micro_step * k)

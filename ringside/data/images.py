@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ringside.data.pixels import PictureError
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 Task = Literal["multi_label", "single_label"]
 
 MAX_FILE_BYTES = 2**30  # more than any picture of `MAX_PIXELS`; a film is not read into memory
-TOO_MANY_BYTES = f"has more than {MAX_FILE_BYTES // 2**20} MiB: is it an image at all?"
 
 
 class ImageSplit(Protocol):
@@ -154,14 +154,20 @@ def read_file(path: str, name: str) -> bytes:
         with open(path, "rb", opener=_open_at_once) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
-                reason = "is no regular file: replace or remove it."
+                reason = say("picture.no_file")
                 raise PictureError.about(name, "unreadable", reason)
             if found.st_size > MAX_FILE_BYTES:
-                raise PictureError.about(name, "too-large", TOO_MANY_BYTES)
+                raise too_many_bytes(name)
             return file.read(found.st_size)
     except OSError as error:
-        reason = f"cannot be read ({error.strerror}): restore the file or open the data again."
+        reason = say("picture.unreadable", why=error.strerror)
         raise PictureError.about(name, "unreadable", reason) from error
+
+
+def too_many_bytes(name: str) -> PictureError:
+    """The refusal of a file that is larger than any picture."""
+    reason = say("picture.too_many_bytes", limit=MAX_FILE_BYTES // 2**20)
+    return PictureError.about(name, "too-large", reason)
 
 
 def _open_at_once(path: str, flags: int) -> int:

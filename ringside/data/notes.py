@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection
 from typing import Literal, get_args
 
 import msgspec
+
+from ringside.words import say
 
 # It may spoil a training or a score.
 WarningCode = Literal[
@@ -33,7 +36,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def first_few(names: Collection[str], limit: int = 5) -> str:
-    """The first names, comma separated, and how many more there are."""
-    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
-    return ", ".join(list(names)[:limit]) + more
+def joined(names: Collection[str]) -> str:
+    """`a and b`, `a and b and c`."""
+    return functools.reduce(lambda first, last: say("data_note.and", names=first, last=last), names)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from ringside.errors import DataError
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,15 +22,15 @@ Fault = Literal[
     "empty", "no-image", "truncated", "damaged", "too-large", "grey-range", "unreadable"
 ]
 
-# Content that is often found under the name of an image: how it begins, what it is, what to do.
+# Content that is often found under the name of an image: how it begins, and its sentence.
 _FOREIGN = (
-    (re.compile(rb"\s*<(!doctype html|html|head|body)", re.I), "an HTML page", "fetch it again"),
-    (re.compile(rb"version https://git-lfs"), "a Git LFS pointer", "run `git lfs pull`"),
-    (re.compile(rb"....ftyp(heic|heix|hevc|mif1)", re.S), "a HEIC photo", "convert it to JPEG"),
-    (re.compile(rb"\s*(<\?xml[^>]*>\s*)?<svg", re.I), "an SVG drawing", "convert it to PNG"),
-    (re.compile(rb"%PDF"), "a PDF document", "convert it to PNG"),
-    (re.compile(rb"PK\x03\x04"), "a ZIP archive", "unpack it"),
-)  # fmt: skip
+    (re.compile(rb"\s*<(!doctype html|html|head|body)", re.I), "picture.is_html"),
+    (re.compile(rb"version https://git-lfs"), "picture.is_lfs"),
+    (re.compile(rb"....ftyp(heic|heix|hevc|mif1)", re.S), "picture.is_heic"),
+    (re.compile(rb"\s*(<\?xml[^>]*>\s*)?<svg", re.I), "picture.is_svg"),
+    (re.compile(rb"%PDF"), "picture.is_pdf"),
+    (re.compile(rb"PK\x03\x04"), "picture.is_zip"),
+)
 
 
 class PictureError(DataError):
@@ -44,7 +45,7 @@ class PictureError(DataError):
     @classmethod
     def about(cls, name: str, code: Fault, reason: str) -> PictureError:
         """The error with the sentence `name reason`."""
-        error = cls(f"{name} {reason}")
+        error = cls(say("picture.about", name=name, reason=reason))
         error.code, error.reason = code, reason
         return error
 
@@ -68,7 +69,7 @@ def load_image(data: bytes, name: str) -> Image:
     from PIL import Image
 
     if not data:
-        reason = "is empty (0 bytes): replace or remove the file."
+        reason = say("picture.empty")
         raise PictureError.about(name, "empty", reason)
     with _said_in_a_sentence(data, name):
         image = Image.open(io.BytesIO(data))
@@ -79,7 +80,7 @@ def load_image(data: bytes, name: str) -> Image:
     raise PictureError.about(
         name,
         "too-large",
-        f"has {width} x {height} pixels, more than the limit of {MAX_PIXELS:,}: make it smaller.",
+        say("picture.too_large", width=width, height=height, limit=MAX_PIXELS),
     )
 
 
@@ -104,21 +105,21 @@ def _said_in_a_sentence(data: bytes, name: str) -> Iterator[None]:
     except UnidentifiedImageError as error:
         raise PictureError.about(name, "no-image", _why_no_image(data)) from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        reason = f"is too large to decode: {error} The limit is {MAX_PIXELS:,} pixels."
+        reason = say("picture.bomb", error=error, limit=MAX_PIXELS)
         raise PictureError.about(name, "too-large", reason) from error
     except MemoryError:
         raise
     except Exception as error:  # codecs raise SyntaxError, struct.error, IndexError and others
         code: Fault = "truncated" if "truncated" in str(error).lower() else "damaged"
-        reason = f"is damaged or cut off ({error}): replace the file."
+        reason = say("picture.damaged", error=error)
         raise PictureError.about(name, code, reason) from error
 
 
 def _why_no_image(data: bytes) -> str:
-    for beginning, what, remedy in _FOREIGN:
+    for beginning, key in _FOREIGN:
         if beginning.match(data):
-            return f"is not an image but {what}: {remedy}."
-    return f"is not an image: it starts with {data[:12]!r}."
+            return say(key)
+    return say("picture.no_image", head=data[:12])
 
 
 def _scaled_grey(image: Image, name: str) -> NDArray[np.uint8]:
@@ -131,8 +132,7 @@ def _scaled_grey(image: Image, name: str) -> NDArray[np.uint8]:
         raise PictureError.about(
             name,
             "grey-range",
-            f"has grey values from {grey.min():g} to {grey.max():g} (mode {image.mode}), "
-            f"expected 0 to {top:g}: save it as 8 or 16 bit.",
+            say("picture.grey", low=grey.min(), high=grey.max(), mode=image.mode, top=top),
         )
     levels = np.rint(grey * (255 / top)).astype(np.uint8)
     return np.repeat(levels[:, :, None], 3, axis=2)

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from ringside.errors import DataError
+from ringside.words import say, speaking, spoken
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -46,9 +47,9 @@ def spread(
 
     def submitted(more: Iterable[Item]) -> set[Any]:
         with _ctrl_c_held():  # a worker that is just starting would die of it, with a traceback
-            return {pool.submit(work, item) for item in more}
+            return {pool.submit(_said_in, language, work, item) for item in more}
 
-    waiting = iter(items)
+    waiting, language = iter(items), spoken()
     try:
         pending = submitted(islice(waiting, 3 * workers))
         while pending:
@@ -56,13 +57,15 @@ def spread(
             pending |= submitted(islice(waiting, len(done)))
             yield from (future.result() for future in done)
     except BrokenProcessPool as error:
-        raise DataError(
-            "A process that decoded images was killed, most likely for lack of memory: try again "
-            "with fewer workers. (A script does this below `if __name__ == ...`.)"
-        ) from error
+        raise DataError(say("dataset.worker_killed")) from error
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+def _said_in(language: str, work: Callable[[Item], Result], item: Item) -> Result:
+    with speaking(language):
+        return work(item)
 
 
 def stop_point() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from random import Random
 
 from ringside.errors import DataError
+from ringside.words import say
 
 VAL_RATIO = 0.2
 TIE = 0.01  # images
@@ -33,9 +34,7 @@ def choose_val(
     """
     units = _units(len(labels), twins)
     if len(units) < 2:
-        raise DataError(
-            f"A split needs at least 2 images that differ, found {len(units)}: add images."
-        )
+        raise DataError(say("dataset.too_few_to_split", n=len(units)))
     deal = _Deal([Counter(label for i in unit for label in labels[i]) for unit in units], units)
     deal.run(Random(seed))
     chosen = deal.val or {deal.least_missed()}

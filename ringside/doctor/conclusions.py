@@ -53,12 +53,16 @@ def nothing_found(case: Case) -> Finding | None:
         return None
     if exposed is not None and exposed >= WARNING:
         return None
+    scaling = say(f"seen.{known.scaling}") if known.scaling else ""
+    efficiency = say("seen.efficiency", ratio=f"{known.efficiency_ratio:.0%}", scaling=scaling)
     evidence = [
-        seen("efficiency", f"{known.efficiency_ratio:.0%} ({known.scaling})", "events.jsonl"),
+        seen("efficiency", efficiency, "events.jsonl"),
         seen("images/s", f"{known.samples_per_s:.0f}", "events.jsonl"),
     ]
     if exposed is not None:
-        evidence.append(seen("exposed communication", f"{exposed:.1%} of the step", "trace"))
+        evidence.append(
+            seen("exposed communication", say("seen.of_step", share=f"{exposed:.1%}"), "trace")
+        )
     return finding_of(
         "NONE-001", "none", "high" if exposed is not None else "medium", severity="note",
         evidence=tuple(evidence),
@@ -77,8 +81,9 @@ def nothing_on_machine(case: Case) -> Finding | None:
     is_more = any(part is not None for part in (case.record, case.facts, case.nccl))
     if machine is None or is_more:
         return None
+    gpus = ", ".join(gpu.name for gpu in machine.hardware.gpus)
     evidence = [
-        seen("GPUs", ", ".join(gpu.name for gpu in machine.hardware.gpus) or "none", "driver"),
+        seen("GPUs", gpus or say("seen.none"), "driver"),
         seen("cores", str(machine.num_cores), "affinity and cgroup"),
     ]
     if (best := best_busbw(case)) is not None:

@@ -17,6 +17,7 @@ from ringside.machine import Machine
 from ringside.measurements import Sweep
 from ringside.measurements.store import FOLDER, Store
 from ringside.rundir import write_atomic
+from ringside.words import say
 
 CPU_RANKS = 2
 """Ranks of a sweep where there is no GPU: as many processes as a run starts on a CPU."""
@@ -54,6 +55,8 @@ def keep_machine(machine: Machine, root: Path) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunDirError(f"{path.parent} cannot be written: {error.strerror}.") from None
+        raise RunDirError(
+            say("runs_folder.unwritable", path=path.parent, why=error.strerror)
+        ) from None
     write_atomic(path, msgspec.json.format(msgspec.json.encode(machine), indent=1) + b"\n")
     return path

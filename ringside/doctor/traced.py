@@ -94,7 +94,9 @@ def _parts(rank: RankFacts, stretch: Stretch | None) -> Iterator[Evidence]:
     parts = [(rank.breakdown.ratio(name), name) for name in PARTS]
     for share, name in sorted(parts, reverse=True):
         if share >= SHOWN:
-            value = f"{share:.0%}" if stretch is None else f"{share * step_ms:.1f} ms, profiled"
+            value = f"{share:.0%}"
+            if stretch is not None:
+                value = say("seen.profiled", amount=f"{share * step_ms:.1f} ms")
             yield seen(say(f"doctor.part_{name}"), value, file_of(rank))
 
 
@@ -103,9 +105,10 @@ def _messages(rank: RankFacts) -> Iterator[Evidence]:
     for bucket in rank.buckets[:MAX_BUCKETS]:
         if not bucket.num_bytes:
             continue
-        value = f"{bucket.num_bytes / 1e6:.2f} MB in {bucket.transfer_us / 1000:.2f} ms"
+        mb, ms = bucket.num_bytes / 1e6, bucket.transfer_us / 1000
+        value = say("seen.message", mb=mb, ms=ms)
         if bucket.busbw_bytes_per_s:
-            value += f", {bucket.busbw_bytes_per_s / 1e9:.2f} GB/s"
+            value = say("seen.message_at", mb=mb, ms=ms, rate=bucket.busbw_bytes_per_s / 1e9)
         label = say("doctor.message", operation=(bucket.operation or "").replace("_", "-"))
         yield seen(label, value, file_of(rank))
 

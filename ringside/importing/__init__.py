@@ -36,9 +36,7 @@ def import_text(data: bytes, *, origin: str, name: str | None = None) -> Import:
     PresetError only for a `name` that is none; all else about the file is in the result.
     """
     if name is not None and not NAME_PATTERN.fullmatch(name):
-        raise PresetError(
-            f"{name!r} is no name for a preset; use small letters, digits, - and _, as in ddp_bf16."
-        )
+        raise PresetError(say("yaml.bad_name", name=name))
     name = name or name_from(origin)
     try:
         document = yaml_text.load_text(data, origin=origin)

@@ -13,6 +13,7 @@ from typing import Any
 from ringside.errors import PresetError
 from ringside.importing.outcome import leaves, shown
 from ringside.words import say
+from ringside.yaml_text import FaultError
 
 _SHAPES = (
     ("Hugging Face", re.compile(r"\bhf_[A-Za-z0-9]{16,}")),
@@ -37,7 +38,8 @@ def refuse_credentials(text: str, value: Any) -> None:
     for number, line in enumerate(text.splitlines(), start=1):
         for issuer, shape in _SHAPES:
             if shape.search(line):
-                raise PresetError(say("importing.refused_secret", line=number, issuer=issuer))
+                sentence = say("importing.refused_secret", line=number, issuer=issuer)
+                raise FaultError(sentence, reason=sentence, line=number)
     for key, inner in _pairs("", value):
         filled = isinstance(inner, str | int | float) and not isinstance(inner, bool)
         if filled and str(inner).strip() and _NAMES.search(key):

@@ -19,6 +19,7 @@ from ringside.identity import (
     signal_process,
     wait_gone,
 )
+from ringside.words import say
 
 GRACE_S = 20.0
 STEP_S = 5.0
@@ -38,9 +39,7 @@ def stop_grace_s() -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise LaunchError(
-            f"{GRACE_VARIABLE} is {text!r}; give the seconds a trainer gets to end by itself."
-        )
+        raise LaunchError(say("launching.bad_grace", name=GRACE_VARIABLE, text=text))
     return seconds
 
 

@@ -18,6 +18,7 @@ from ringside.launch.queue import refuse_held
 from ringside.presets import accelerate_config
 from ringside.rundir import RunDir, create_run_dir, list_run_dirs, write_atomic
 from ringside.spec import RunSpec
+from ringside.words import say
 
 START_TIMEOUT_S = 10.0
 RECENT_RUNS = 200
@@ -52,8 +53,12 @@ def start(run: RunDir) -> None:
         if not run.owner.exists():
             supervisor.terminate()
             raise LaunchError(
-                f"The supervisor of {run.id} did not start: {_last_line(run.supervisor_log)} "
-                f"See {run.supervisor_log}."
+                say(
+                    "launching.no_supervisor",
+                    run=run.id,
+                    why=_last_line(run.supervisor_log),
+                    log=run.supervisor_log,
+                )
             )
     # Reaps the supervisor when it ends, so that a long-lived page collects no zombies.
     threading.Thread(target=supervisor.wait, daemon=True).start()
@@ -103,7 +108,7 @@ def _spawn_supervisor(run: RunDir) -> subprocess.Popen[bytes]:
                 start_new_session=True,
             )
     except OSError as error:
-        raise LaunchError(f"No supervisor can be started for {run.path}: {error}.") from None
+        raise LaunchError(say("launching.unstartable", path=run.path, error=error)) from None
 
 
 def _last_line(path: Path) -> str:
@@ -111,4 +116,4 @@ def _last_line(path: Path) -> str:
         lines = path.read_text(errors="replace").strip().splitlines()
     except OSError:
         lines = []
-    return lines[-1] if lines else f"nothing came within {START_TIMEOUT_S:.0f} s."
+    return lines[-1] if lines else say("launching.silent", seconds=START_TIMEOUT_S)

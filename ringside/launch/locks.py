@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ringside.errors import LaunchError, RunDirError
 from ringside.rundir import RunDir
+from ringside.words import say
 
 LOCK_TIMEOUT_S = 60.0
 
@@ -51,9 +52,7 @@ def locked(root: Path, name: str, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
         lock = FileLock(path, timeout=timeout_s, mode=root.stat().st_mode & 0o666)
         lock.acquire()
     except Timeout:
-        raise LaunchError(
-            f"Another Ringside has held {path} for {timeout_s:.0f} s; try again later."
-        ) from None
+        raise LaunchError(say("launching.held", path=path, timeout_s=timeout_s)) from None
     except OSError as error:
         raise _unwritable(root, error) from None
     try:
@@ -63,7 +62,4 @@ def locked(root: Path, name: str, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator
 
 
 def _unwritable(root: Path, error: OSError) -> RunDirError:
-    return RunDirError(
-        f"Nothing can be stored in {root}: {error.strerror}. "
-        "Set RINGSIDE_RUNS to a folder that you may write."
-    )
+    return RunDirError(say("launching.unwritable", root=root, why=error.strerror))

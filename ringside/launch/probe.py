@@ -22,6 +22,7 @@ from ringside.presets import accelerate_config
 from ringside.records import rank_errors
 from ringside.rundir import RunDir, write_atomic
 from ringside.spec import RunSpec
+from ringside.words import say
 
 Result = TypeVar("Result")
 
@@ -68,7 +69,7 @@ def launch_probe(
     if found is not None:
         return found
     if code is None:
-        raise LaunchError(f"The measurement took longer than {timeout_s:.0f} s and was ended.")
+        raise LaunchError(say("probes.too_long", timeout_s=timeout_s))
     raise LaunchError(reason(run, code))
 
 

@@ -24,7 +24,7 @@ from ringside.measurements.keys import key_of_machine, key_of_spec, transport_va
 from ringside.measurements.transport import log_variables, transport_of
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, DataSpec, RunSpec, TrainingSettings
-from ringside.words import DEFAULT
+from ringside.words import DEFAULT, remembering
 from ringside.words import say as word
 
 Say = Callable[[str], None]
@@ -103,9 +103,12 @@ def _measure_trials(
         arguments += ["--environment", msgspec.json.encode(one).decode()]
     timeout_s = START_S + len(chosen) * TRIAL_TIMEOUT_S
     try:
-        tried = launch_probe(spec, run, "trials", arguments, Sweep, timeout_s=timeout_s, alone=True)
-    except RingsideError as error:
-        return (), (word("probes.no_trials", DEFAULT, why=str(error)),)
+        with remembering() as english:
+            tried = launch_probe(
+                spec, run, "trials", arguments, Sweep, timeout_s=timeout_s, alone=True
+            )
+    except RingsideError as error:  # it is kept with the sweep
+        return (), (word("probes.no_trials", DEFAULT, why=english(str(error))),)
     return tried.series, tried.failed
 
 
@@ -139,11 +142,10 @@ def undoing(environment: Mapping[str, str]) -> dict[str, str]:
 def _sweep_spec(hardware: Hardware, num_ranks: int, environment: dict[str, str]) -> RunSpec:
     """A request of which only the process group is made."""
     if num_ranks < 2:
-        raise LaunchError(f"A collective needs two ranks or more, not {num_ranks}.")
+        raise LaunchError(word("probes.too_few_ranks", num_ranks=num_ranks))
     if hardware.gpus and num_ranks > len(hardware.gpus):
-        raise LaunchError(
-            f"{num_ranks} ranks need as many GPUs, and this machine shows {len(hardware.gpus)}."
-        )
+        num_gpus = len(hardware.gpus)
+        raise LaunchError(word("probes.too_few_gpus", num_ranks=num_ranks, num_gpus=num_gpus))
     return RunSpec(
         preset="ddp",
         accelerate=AccelerateSettings(distributed_type="MULTI_GPU", num_processes=num_ranks),
@@ -176,6 +178,7 @@ def measure_experiment(
     names = [name for name in WITHOUT if spec.num_devices > 1 or name in ALONE]
     arms = {name: _unmeasured(spec, name) for name in names}
     latest: Experiment | None = None
+    refusals: dict[ArmName, str] = {}
     there = sorted(names, key=lambda name: name != "many")
     order = [*there, *reversed(there)]
     for number, name in enumerate(order, start=1):
@@ -183,8 +186,8 @@ def measure_experiment(
             continue  # It would not start a second time either.
         say(word("probes.arm", number=number, total=len(order), arm=word(f"probes.{name}")))
         try:
-            chosen = _with_decoder(spec_of_arm(spec, name), arms["many"].decoder)
-            with probe_folder() as run:
+            with remembering() as english, probe_folder() as run:
+                chosen = _with_decoder(spec_of_arm(spec, name), arms["many"].decoder)
                 latest = launch_probe(
                     chosen, run, "step",
                     ["--seconds", str(seconds_per_arm / NUM_ROUNDS), *WITHOUT[name]], Experiment,
@@ -192,13 +195,15 @@ def measure_experiment(
                     environment=dict.fromkeys(shell) | transport | spec.environment,
                 )  # fmt: skip
         except RingsideError as error:
-            say(str(error))
+            refusals[name] = str(error)
+            say(refusals[name])
             if not arms[name].step_ms:
-                arms[name] = msgspec.structs.replace(arms[name], problem=str(error))
+                problem = english(refusals[name])  # it is kept
+                arms[name] = msgspec.structs.replace(arms[name], problem=problem)
             continue
         arms[name] = _joined(arms[name], latest.arms[0])
     if latest is None:
-        raise LaunchError(str(arms["many"].problem))
+        raise LaunchError(refusals["many"])
     return msgspec.structs.replace(
         latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values()),
         transport=transport_variables(transport | spec.environment),
@@ -251,14 +256,9 @@ def measure_description(
 def _refuse_absent(spec: RunSpec, hardware: Hardware) -> None:
     """Devices of the request that this machine does not show."""
     if spec.device != hardware.device:
-        kinds = {"cuda": "GPUs", "cpu": "a CPU"}
-        raise LaunchError(
-            f"The request is for {kinds[spec.device]} and this machine trains on "
-            f"{kinds[hardware.device]}; measure where it runs."
-        )
+        on_gpus = spec.device == "cuda"
+        raise LaunchError(word("probes.needs_gpus" if on_gpus else "probes.needs_cpu"))
     shown = {gpu.index for gpu in hardware.gpus}
     absent = [str(index) for index in spec.gpu_ids if index not in shown]
     if absent:
-        raise LaunchError(
-            f"The request names GPU {', '.join(absent)}, which this machine does not show."
-        )
+        raise LaunchError(word("probes.absent", names=", ".join(absent)))

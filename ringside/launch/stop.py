@@ -12,9 +12,10 @@ from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.locks import run_lock
 from ringside.launch.reconcile import reconcile
 from ringside.launch.supervisor_log import note
-from ringside.launch.verdict import STOPPED_BY_FORCE, name_processes
+from ringside.launch.verdict import STOPPED_BY_FORCE
 from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
 from ringside.rundir import RunDir
+from ringside.words import DEFAULT, say, say_count, speaking
 
 TERMINAL_TIMEOUT_S = 90.0
 
@@ -71,6 +72,7 @@ def stop_run(run: RunDir, *, timeout_s: float) -> ExitRecord | None:
     return _end_terminal_run(run, owner)
 
 
+@speaking(DEFAULT)  # what went wrong is kept
 def _see_through(run: RunDir) -> None:
     try:
         stop_run(run, timeout_s=TERMINAL_TIMEOUT_S)
@@ -97,6 +99,8 @@ def _end_terminal_run(run: RunDir, owner: Owner) -> ExitRecord:
             return record
         survivors = stop_ladder([owner.launcher or owner.process], run.id, known=[owner.process])
         if survivors:
-            raise LaunchError(f"Could not end {name_processes(survivors)} of {run.id}.")
+            processes = say_count("process", len(survivors))
+            pids = ", ".join(str(pid) for pid in sorted(one.pid for one in survivors))
+            raise LaunchError(say("launching.undying", processes=processes, pids=pids, run=run.id))
         # On SIGTERM the trainer may still have closed the books itself.
         return read_exit(run) or write_exit(run, state="stopped", reason=STOPPED_BY_FORCE)

@@ -31,6 +31,7 @@ from ringside.measurements.keys import (
 from ringside.measurements.sweep import Sweep
 from ringside.rundir import iter_files, write_atomic
 from ringside.spec import FORMAT, RunSpec
+from ringside.words import say
 
 __all__ = ["Store", "key_of_machine", "key_of_model", "key_of_spec"]
 
@@ -52,7 +53,9 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunDirError(f"{self.folder} cannot be written: {error.strerror}.") from None
+            raise RunDirError(
+                say("runs_folder.unwritable", path=self.folder, why=error.strerror)
+            ) from None
         data = msgspec.json.format(msgspec.json.encode(measurement), indent=1)
         write_atomic(self.folder / name, data + b"\n")
         return self.folder / name

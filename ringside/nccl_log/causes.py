@@ -7,9 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ringside.nccl_log.facts import NcclLog, WarningKind
-
-NO_P2P = "a driver, a virtual machine or the PCIe layout keeps the GPUs from reading each other"
-SMALL_SHM = "NCCL could not make a segment of shared memory (is /dev/shm too small?)"
+from ringside.words import say
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,9 +21,9 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
         """`, because A=1 and B=1 are set in the environment`, or nothing when no cause is known."""
         reasons = list(self.reasons)
         if self.variables:
-            are = "are" if len(self.variables) > 1 else "is"
-            reasons.insert(0, f"{listed(self.variables)} {are} set in the environment")
-        return f", because {listed(reasons)}" if reasons else ""
+            key = "nccl.are_set" if len(self.variables) > 1 else "nccl.is_set"
+            reasons.insert(0, say(key, names=listed(self.variables)))
+        return say("nccl.because", reasons=listed(reasons)) if reasons else ""
 
     def __add__(self, other: Cause) -> Cause:
         return Cause(
@@ -40,14 +38,14 @@ def why_not_direct(log: NcclLog) -> Cause:
     if not variables and level in ("LOC", "NVL", "PIX", "PXB", "PHB"):
         variables = (f"NCCL_P2P_LEVEL={level}",)
     refused = not variables and _complains(log, "p2p")
-    return Cause(variables=variables, reasons=(NO_P2P,) if refused else ())
+    return Cause(variables=variables, reasons=(say("nccl.no_p2p"),) if refused else ())
 
 
 def why_not_shared_memory(log: NcclLog) -> Cause:
     """Why GPUs of one host do not pass their bytes through its memory."""
     variables = _switched_on(log, "NCCL_SHM_DISABLE")
     failed = not variables and _complains(log, "shm")
-    return Cause(variables=variables, reasons=(SMALL_SHM,) if failed else ())
+    return Cause(variables=variables, reasons=(say("nccl.small_shm"),) if failed else ())
 
 
 def why_sockets(log: NcclLog) -> Cause:
@@ -58,17 +56,13 @@ def why_sockets(log: NcclLog) -> Cause:
     if variables or log.missing_infiniband is None:
         return Cause(variables=variables)
     has_no_library = "libibverbs" in log.missing_infiniband
-    return Cause(
-        reasons=(
-            "libibverbs is not installed" if has_no_library else "no InfiniBand card was found",
-        )
-    )
+    return Cause(reasons=(say("nccl.no_library" if has_no_library else "nccl.no_card"),))
 
 
 def listed(words: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last
+    return say("nccl.and", names=", ".join(most), last=last) if most else last
 
 
 def _switched_on(log: NcclLog, name: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ringside.nccl_log.collector import Collector
 from ringside.nccl_log.facts import NcclLog
 from ringside.nccl_log.lines import split
 from ringside.nccl_log.rules import read_line
+from ringside.words import say
 
 _GZIP = b"\x1f\x8b"
 # NCCL cuts its own lines at about 1,000 characters; longer ones are not its own.
@@ -21,7 +22,6 @@ _MAX_LINE_BYTES = 1 << 16
 MAX_BYTES = 64 << 20
 # What a folder may hold, the first that is there: a run's own logs, some folder of logs, a console.
 _IN_FOLDER = ("nccl/*.log", "nccl/*.log.gz", "*nccl*.log", "*nccl*.log.gz", "console.log")
-HOW_TO = "set NCCL_DEBUG=INFO, run again and give the file with its output"
 
 
 def read_nccl_log(paths: Iterable[Path]) -> NcclLog:
@@ -31,7 +31,7 @@ def read_nccl_log(paths: Iterable[Path]) -> NcclLog:
     """
     files = list(dict.fromkeys(file.resolve() for path in paths for file in _files(path)))
     if not files:
-        raise RingsideError("No log was named; give the files that NCCL wrote, or a run directory.")
+        raise RingsideError(say("nccl.no_log_named"))
     facts, notes = Collector(), []
     for file in files:
         before = facts.num_lines + facts.num_torn
@@ -60,9 +60,7 @@ def _files(path: Path) -> list[Path]:
         found = sorted(file for file in path.glob(pattern) if file.is_file())
         if found:
             return found
-    raise RingsideError(
-        f"{path} holds no log of NCCL (nccl/*.log, *nccl*.log or console.log); {HOW_TO}."
-    )
+    raise RingsideError(say("nccl.no_log", path=path, how=say("nccl.how_to")))
 
 
 def _read_file(path: Path, facts: Collector) -> str | None:
@@ -74,13 +72,15 @@ def _read_file(path: Path, facts: Collector) -> str | None:
                 _read_console_line(line, facts)
                 num_bytes += len(line)
                 if num_bytes > MAX_BYTES:
-                    return f"Of {path.name} the first {MAX_BYTES >> 20} MiB are read."
+                    return say("nccl.first_part", name=path.name, limit=MAX_BYTES >> 20)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        return f"{path.name} ends in the middle; what stands before is used."
+        return say("nccl.cut_off", name=path.name)
     except FileNotFoundError:
-        raise RingsideError(f"There is no file {path}; give a log of NCCL.") from None
+        raise RingsideError(say("nccl.no_file", path=path)) from None
     except OSError as error:
-        raise RingsideError(f"Cannot read {path}: {error.strerror or error}.") from None
+        raise RingsideError(
+            say("nccl.unreadable", path=path, why=error.strerror or error)
+        ) from None
     return None
 
 
@@ -104,16 +104,17 @@ def _read_console_line(line: str, facts: Collector) -> None:
 
 def _nothing_in(file: Path) -> str:
     is_empty = file.stat().st_size == 0
-    return f"{file.name} is empty." if is_empty else f"{file.name} holds no line of NCCL."
+    return say("nccl.empty", name=file.name) if is_empty else say("nccl.no_line", name=file.name)
 
 
 def _refusal(files: list[Path], *, torn: bool) -> str:
     if torn:
-        return f"No line of NCCL in {_names(files)} is whole; {HOW_TO}."
-    if all(file.stat().st_size == 0 for file in files):
-        return f"{_names(files)} {'is' if len(files) == 1 else 'are'} empty; {HOW_TO}."
-    return f"{_names(files)} {'is' if len(files) == 1 else 'are'} no log of NCCL; {HOW_TO}."
+        return say("nccl.torn", names=_names(files), how=say("nccl.how_to"))
+    number = "is" if len(files) == 1 else "are"
+    what = "empty" if all(file.stat().st_size == 0 for file in files) else "no_log"
+    return say(f"nccl.{number}_{what}", names=_names(files), how=say("nccl.how_to"))
 
 
 def _names(files: list[Path]) -> str:
-    return ", ".join(str(file) for file in files[:3]) + (" and more" if len(files) > 3 else "")
+    names = ", ".join(str(file) for file in files[:3])
+    return say("nccl.and_more", names=names) if len(files) > 3 else names

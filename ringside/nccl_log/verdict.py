@@ -24,31 +24,10 @@ from ringside.nccl_log.derive import (
     transports,
 )
 from ringside.nccl_log.facts import Edge, NcclLog
+from ringside.words import say, say_count
 
-ALONE = "There is one rank only, and nobody to talk to."
-NO_CHANNELS = (
-    "The log does not say how the GPUs talk: it has no line of a channel. "
-    "Set NCCL_DEBUG=INFO, with INIT in NCCL_DEBUG_SUBSYS if that is set, and run one collective."
-)
-HARMLESS_SOCKET = (
-    "Harmless: NCCL says `Using network Socket`, but the network is for other hosts only, "
-    "and no connection here uses it."
-)
-UNUSED_NVLINK = "The GPUs have NVLink, which is not used."
-UNKNOWN_REASON = (
-    "The log does not say why; GeForce cards, virtual machines, GPUs under different CPUs and "
-    "ranks in separate containers are the usual reasons."
-)
 # Through the CPU, P2P may be slower than host memory (NVIDIA/nccl issues 428 and 1817).
-_OVER = {
-    "NVL": " over NVLink",
-    "NVB": " over NVLink, through a GPU between them,",
-    "C2C": " over NVLink-C2C",
-    "PIX": " over PCIe",
-    "PXB": " over PCIe",
-    "PHB": " over PCIe, through the CPU,",
-    "SYS": " over PCIe, from one CPU to another,",
-}
+_PATHS = ("NVL", "NVB", "C2C", "PIX", "PXB", "PHB", "SYS")
 _THROUGH_CPU = ("PHB", "SYS")
 
 
@@ -95,11 +74,11 @@ def judge(log: NcclLog) -> Verdict:
 
 def _without_edges(log: NcclLog) -> str:
     if log.num_ranks == 1:
-        return ALONE
+        return say("nccl.alone")
     if log.warnings:
         first = log.warnings[0].message.rstrip(".")
-        return f"NCCL made no connection; its first complaint: {first}."
-    return NO_CHANNELS
+        return say("nccl.complaint", first=first)
+    return say("nccl.no_channels")
 
 
 def _sentence(ways: Sequence[_Way], has_inside: bool, has_between: bool) -> str:
@@ -107,26 +86,27 @@ def _sentence(ways: Sequence[_Way], has_inside: bool, has_between: bool) -> str:
     said = [way.phrase + way.cause.clause for way in ways]
     if has_inside and has_between:
         first, second, *rest = said
-        return f"Inside a host the GPUs talk {'; the hosts talk '.join((first, second))}." + (
-            f" Others talk {rest[0]}." if rest else ""
-        )
-    who = "The hosts talk" if has_between else "The GPUs talk"
-    return f"{who} {'; others talk '.join(said)}."
+        both = say("nccl.both", first=first, second=second)
+        return say("nccl.besides", sentence=both, way=rest[0]) if rest else both
+    who, (way, *others) = "hosts" if has_between else "gpus", said
+    if others:
+        return say(f"nccl.{who}_and_others", way=way, other=others[0])
+    return say(f"nccl.{who}", way=way)
 
 
 def _inside(log: NcclLog, edges: Sequence[Edge]) -> _Way:
     worst = max(edges, key=slowness)
     if worst.transport == "P2P":
         return _direct(log, edges)
-    unused = (UNUSED_NVLINK,) if has_nvlink(log) else ()
+    unused = (say("nccl.unused_nvlink"),) if has_nvlink(log) else ()
     cause = why_not_direct(log)
     some = _share(edges, worst)
     if worst.transport == "SHM":
-        phrase = f"through host memory{some}"
+        phrase = say("nccl.host_memory", some=some)
     else:
         cause += why_not_shared_memory(log)
         phrase = f"{_over_network(log, edges, worst)}{some}{_although(log)}"
-    notes = unused if cause.clause else (*unused, UNKNOWN_REASON)
+    notes = unused if cause.clause else (*unused, say("nccl.unknown_reason"))
     return _Way(phrase=phrase, cause=cause, is_handicap=True, notes=notes)
 
 
@@ -135,10 +115,12 @@ def _direct(log: NcclLog, edges: Sequence[Edge]) -> _Way:
     path = rings[0].path_inside if rings else None
     kinds = listed(sorted({edge.name for edge in edges}))
     num = len({edge.channel for edge in edges})
-    phrase = f"directly{_OVER.get(path or '', '')} ({kinds}, {num} channel{'s' * (num != 1)})"
+    over = say(f"nccl.over_{path.lower()}") if path in _PATHS else ""
+    channels = say_count("channel", num)
+    phrase = say("nccl.directly", over=over, kinds=kinds, channels=channels)
     if path not in _THROUGH_CPU:
         return _Way(phrase=phrase)
-    note = f"P2P takes the path {path}: host memory may be faster; try once NCCL_P2P_DISABLE=1."
+    note = say("nccl.through_cpu", path=path)
     return _Way(phrase=phrase, is_handicap=None, notes=(note,))
 
 
@@ -148,37 +130,37 @@ def _between(log: NcclLog, edges: Sequence[Edge]) -> _Way:
     if worst.kind == "Socket":
         return _Way(phrase=phrase, cause=why_sockets(log), is_handicap=True)
     if worst.gpu_direct:
-        return _Way(phrase=f"{phrase} with GPUDirect RDMA")
-    without = f"{phrase} without GPUDirect RDMA, every byte through host memory"
-    return _Way(phrase=without, is_handicap=True)
+        return _Way(phrase=say("nccl.with_rdma", way=phrase))
+    return _Way(phrase=say("nccl.without_rdma", way=phrase), is_handicap=True)
 
 
 def _unknown(log: NcclLog, edges: Sequence[Edge]) -> _Way:
     phrase = _over_network(log, edges, max(edges, key=slowness))
-    notes = ["The log does not say which ranks share a host; give the logs of all ranks."]
+    notes = [say("nccl.hosts_unknown")]
     if forbidden := (why_not_direct(log) + why_not_shared_memory(log)).variables:
-        notes.append(f"Inside a host {listed(forbidden)} would forbid a faster way.")
+        notes.append(say("nccl.forbidden", names=listed(forbidden)))
     return _Way(phrase=phrase, is_handicap=None, notes=tuple(notes))
 
 
 def _over_network(log: NcclLog, edges: Sequence[Edge], worst: Edge) -> str:
     names = cards(log, [edge for edge in edges if edge.kind == worst.kind])
     if worst.kind == "Socket":
-        return "over TCP sockets" + (f" on {listed(names)}" if names else "")
-    return f"over {worst.kind}" + (f" ({listed(names)})" if names else "")
+        return say("nccl.sockets_on", names=listed(names)) if names else say("nccl.sockets")
+    if not names:
+        return say("nccl.network", kind=worst.kind)
+    return say("nccl.network_on", kind=worst.kind, names=listed(names))
 
 
 def _although(log: NcclLog) -> str:
     if log.num_hosts != 1:
         return ""
-    gpus = "both GPUs" if log.num_ranks == 2 else "all GPUs"
-    return f" although {gpus} are in one host"
+    return say("nccl.although_two" if log.num_ranks == 2 else "nccl.although_all")
 
 
 def _share(edges: Sequence[Edge], worst: Edge) -> str:
     """How many connections go the worst way, when not all do."""
     num = sum(slowness(edge) == slowness(worst) for edge in edges)
-    return "" if num == len(edges) else f" on {num} of {len(edges)} connections"
+    return "" if num == len(edges) else say("nccl.some", num=num, total=len(edges))
 
 
 def _worst(ways: Sequence[_Way]) -> bool | None:
@@ -189,22 +171,22 @@ def _worst(ways: Sequence[_Way]) -> bool | None:
 
 def _next_step(ways: Sequence[_Way]) -> str | None:
     names = [name for way in ways for name in names_of(way.cause.variables)]
-    return f"Unset {listed(dict.fromkeys(names))} and run again." if names else None
+    return say("nccl.unset", names=listed(dict.fromkeys(names))) if names else None
 
 
 def _notes(log: NcclLog, edges: Sequence[Edge]) -> list[str]:
     notes = []
     uses_network = any(edge.transport == "NET" for edge in edges)
     if log.network == "Socket" and not uses_network:
-        notes.append(HARMLESS_SOCKET)
+        notes.append(say("nccl.harmless"))
     if len(transports(edges)) > 1:
         counted = listed(f"{num} {name}" for name, num in transports(edges).items())
-        notes.append(f"The connections of the rings are mixed: {counted}.")
+        notes.append(say("nccl.mixed", kinds=counted))
     if pairs := asymmetric_pairs(log):
-        named = listed(f"{src} and {dst}" for src, dst in pairs[:3])
-        notes.append(f"The two directions differ between ranks {named}.")
+        named = listed(listed(map(str, pair)) for pair in pairs[:3])
+        notes.append(say("nccl.directions", pairs=named))
     here = max((len(group.ranks) for group in log.communicators), default=0)
     num_ranks = log.num_ranks or 0
     if 0 < here < num_ranks:
-        notes.append(f"The log is of {here} of {num_ranks} ranks; connections of others may lack.")
+        notes.append(say("nccl.partial", here=here, num_ranks=num_ranks))
     return notes

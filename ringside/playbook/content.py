@@ -64,7 +64,7 @@ class KeptHardware(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """`2 x NVIDIA H200`, `CPU with 32 cores`."""
         if not self.gpus:
-            return f"CPU with {self.num_cores} cores" if self.num_cores else "CPU"
+            return say("playbook.cpu_cores", n=self.num_cores) if self.num_cores else "CPU"
         kinds = dict.fromkeys(self.gpus)
         return " + ".join(f"{self.gpus.count(kind)} x {kind}" for kind in kinds)
 

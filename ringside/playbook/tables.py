@@ -1,6 +1,7 @@
 """The tables of a playbook as text, the same for README.md, the page in the zip and the terminal.
 
-English, as all files of a run: a playbook travels.
+English, as all files of a run: a playbook travels. Only the summary is on Ringside's page too, and
+so in the language of whoever reads it there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ringside.preset_differences import settings
 from ringside.presets import About, PresetFile
 from ringside.scores import Interval
 from ringside.spec import AccelerateSettings
+from ringside.words import say
 
 DASH = "–"
 GIB = 2**30
@@ -34,13 +36,16 @@ class Table(NamedTuple):
 def summary(playbook: Playbook) -> str:
     """What was trained, on what, and what came of it."""
     run, result = playbook.run, playbook.run.result
-    found = f"{run.model} with the preset {playbook.preset} on {playbook.hardware.label}"
-    found += f", {precision(result.mixed_precision)}, global batch {result.global_batch}"
+    rate = gain = ""
     if result.samples_per_s is not None:
-        found += f": {result.samples_per_s:,.0f} images/s"
+        rate = say("playbook.summary_rate", rate=result.samples_per_s)
     if result.speedup.value is not None:
-        found += f", {result.speedup.value:.2f} times one device"
-    return f"{found}."
+        gain = say("playbook.summary_gain", value=result.speedup.value)
+    return say(
+        "playbook.summary", model=run.model, preset=playbook.preset,
+        hardware=playbook.hardware.label, precision=precision(result.mixed_precision),
+        batch=result.global_batch, rate=rate, gain=gain,
+    )  # fmt: skip
 
 
 def precision(word: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ringside.errors import TraceError
+from ringside.words import say
 
 SUFFIXES = (".json", ".json.gz")
 _RANK = re.compile(r"(?:rank|worker)[-_.]?(\d+)", re.IGNORECASE)
@@ -27,7 +28,7 @@ def trace_files(paths: Iterable[Path]) -> list[Path]:
 
 def _existing(path: Path) -> Path:
     if not path.exists():
-        raise TraceError(f"There is no file {shown(path)}: check the path.")
+        raise TraceError(say("trace_file.missing", path=shown(path)))
     return path
 
 
@@ -36,10 +37,7 @@ def _below(folder: Path) -> Iterator[Path]:
     files = sorted((inner if inner.is_dir() else folder).iterdir())
     traces = [path for path in files if path.name.endswith(SUFFIXES)]
     if not traces:
-        raise TraceError(
-            f"{shown(folder)} holds no trace: name a folder with files that end in .json or "
-            ".json.gz, as torch.profiler writes them."
-        )
+        raise TraceError(say("trace_file.none", folder=shown(folder)))
     yield from traces
 
 
@@ -48,16 +46,16 @@ def read_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TraceError(f"{shown(path)} cannot be read: {error.strerror or error}.") from error
+        raise TraceError(
+            say("trace_file.unreadable", path=shown(path), why=error.strerror or error)
+        ) from error
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise TraceError(
-                f"{shown(path)} is cut off or damaged: copy or record it again."
-            ) from error
+            raise TraceError(say("trace_file.damaged", path=shown(path))) from error
     if not data.strip():
-        raise TraceError(f"{shown(path)} is empty: record it again.")
+        raise TraceError(say("trace_file.empty", path=shown(path)))
     return data
 
 

@@ -16,6 +16,7 @@ from ringside.errors import TraceError
 from ringside.trace.columns import Columns, Event
 from ringside.trace.events import Trace
 from ringside.trace.files import rank_in_name, read_bytes, shown, trace_files
+from ringside.words import say
 
 MAX_US = 4e15  # twice that in nanoseconds is still an int64; 126 years
 # Old Kineto writes these bare, which JSON does not know.
@@ -55,17 +56,18 @@ def read_traces(paths: Iterable[Path]) -> tuple[list[Trace], list[str]]:
         twin = by_rank.setdefault(trace.rank, trace)
         if twin is not trace:
             raise TraceError(
-                f"{shown(twin.file)} and {shown(trace.file)} both say rank {trace.rank}: name the "
-                "files of one run, one per rank."
+                say(
+                    "trace_file.same_rank",
+                    first=shown(twin.file),
+                    second=shown(trace.file),
+                    rank=trace.rank,
+                )
             )
     return [by_rank[rank] for rank in sorted(by_rank)], faults
 
 
 def _no_gpu_work(trace: Trace) -> str:
-    return (
-        f"{shown(trace.file)} holds no GPU work, unlike the others, and is left out: record it "
-        "with ProfilerActivity.CUDA."
-    )
+    return say("trace_file.no_gpu_work", path=shown(trace.file))
 
 
 def read_trace(path: Path) -> Trace:
@@ -81,10 +83,7 @@ def read_trace(path: Path) -> Trace:
         except msgspec.DecodeError:
             continue  # somebody else's event, such as one whose time is a text
     if columns.is_empty():
-        raise TraceError(
-            f"{shown(path)} holds neither GPU work nor operators: record it with torch.profiler "
-            "and ProfilerActivity.CPU and CUDA."
-        )
+        raise TraceError(say("trace_file.no_work", path=shown(path)))
     info = content.distributedInfo
     rank = info.rank if info.rank is not None else rank_in_name(path)
     return columns.trace(
@@ -97,12 +96,9 @@ def _decode(path: Path) -> _File:
     try:
         return _decode_json(data)
     except RecursionError as error:
-        raise TraceError(f"{shown(path)} is nested too deeply for a trace.") from error
+        raise TraceError(say("trace_file.too_deep", path=shown(path))) from error
     except msgspec.ValidationError as error:
-        raise TraceError(
-            f"{shown(path)} is no trace of torch.profiler ({error}): name the file that "
-            "export_chrome_trace or tensorboard_trace_handler wrote."
-        ) from error
+        raise TraceError(say("trace_file.no_trace", path=shown(path), error=error)) from error
     except msgspec.DecodeError as error:
         if _NOT_JSON.search(data):
             try:
@@ -110,10 +106,8 @@ def _decode(path: Path) -> _File:
             except msgspec.DecodeError:
                 pass
         if "truncated" in str(error):
-            raise TraceError(f"{shown(path)} is cut off: copy or record it again.") from error
-        raise TraceError(
-            f"{shown(path)} is no JSON ({error}): name a file that torch.profiler wrote."
-        ) from error
+            raise TraceError(say("trace_file.cut_off", path=shown(path))) from error
+        raise TraceError(say("trace_file.no_json", path=shown(path), error=error)) from error
 
 
 def _decode_json(data: bytes) -> _File:

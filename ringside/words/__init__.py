@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 DEFAULT = "en"
 VARIABLE = "RINGSIDE_LANGUAGE"
@@ -110,25 +110,41 @@ def speaking(language: str) -> Iterator[None]:
         _spoken.reset(token)
 
 
-@contextmanager
-def remembering() -> Iterator[Callable[[str], str]]:
-    """Inside, what is said is remembered; yields what finds the English of such a sentence.
+class Retold(Protocol):
+    """Finds the English of a sentence that was said, or what it is in another language."""
 
-    A person reads a refusal in their language, and the log keeps it in English.
+    def __call__(self, text: str, language: str = DEFAULT) -> str: ...
+
+
+@contextmanager
+def remembering() -> Iterator[Retold]:
+    """Inside, what is said is remembered; yields what tells such a sentence in another language.
+
+    A person reads a refusal in their language, and logs and files keep it in English.
     """
     heard: dict[str, tuple[str, dict[str, Any]]] = {}
 
-    def english(text: str) -> str:
+    def retold(text: str, language: str = DEFAULT) -> str:
         if text not in heard:
-            return text
+            return put_together(text, language)
         key, values = heard[text]
         said = {name: v for name, v in values.items() if isinstance(v, str) and v != text}
-        known = values | {name: english(value) for name, value in said.items()}
-        return templates(DEFAULT)[key].format(**known)
+        known = values | {name: retold(value, language) for name, value in said.items()}
+        return catalogue(language)[key].format(**known)
+
+    def put_together(text: str, language: str) -> str:
+        """Of sentences that follow each other, or of names with commas between them."""
+        sentences = [one for one in heard if one.endswith((".", "。")) and one in text]
+        if not sentences:
+            names = text.split(", ")
+            return ", ".join(retold(one, language) for one in names) if len(names) > 1 else text
+        for one in sorted(sentences, key=len, reverse=True):
+            text = text.replace(one, retold(one, language))
+        return text
 
     token = _heard.set(heard)
     try:
-        yield english
+        yield retold
     finally:
         _heard.reset(token)
 

@@ -286,3 +286,14 @@ def test_a_line_of_the_list_is_kept_as_data_not_as_words(write_run, make_spec, r
     assert progress() == say("run.epochs_done", n=3, total=3)
     with speaking("zh"):
         assert progress() == say("run.epochs_done", "zh", n=3, total=3)
+
+
+def test_a_playbook_is_english_and_its_refusal_is_not(root):
+    """It is made in English, so what refuses it is told anew to whoever asked."""
+    from app.views.playbook_export import export_playbook
+
+    with speaking("zh"):
+        for runs in ([], ["20261130-000000-amber-fox"] * 2):
+            with pytest.raises(RingsideError) as caught:
+                export_playbook(root, runs)
+            assert CJK.search(str(caught.value))

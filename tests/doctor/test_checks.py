@@ -12,8 +12,10 @@ import pytest
 from ringside.doctor import Case, all_checks
 from ringside.doctor.findings import Severity
 from ringside.doctor.traced import trace_findings
+from ringside.doctor.variables import ENVIRONMENT
 from ringside.trace.findings import Cause, Confidence
 from ringside.trace.judging import all_checks as trace_checks
+from ringside.words import speaking
 
 SAMPLES = Path(__file__).parent / "samples"
 CHECKS = {check.CODE: check for check in (*trace_checks(), *all_checks())}
@@ -83,3 +85,21 @@ def test_a_check_is_silent_where_its_cause_is_not(code):
 @pytest.mark.parametrize("code", CHECKS)
 def test_a_check_says_nothing_about_what_nobody_measured(code):
     assert found(code, Case()) is None
+
+
+ENGLISH = re.compile(r"(?<![\w=./_-])(?:[a-z]{3,} [a-z]{2,}|an?|of|on|step|none|yes)(?![\w_./-])")
+OTHERS_WORDS = re.compile(r"`[^`]*`|(hardware|software) (thermal )?slowdown|power brake")
+"""What is typed, and what `nvidia-smi` calls what slows a GPU."""
+QUOTES = ("console.log", "nccl", ENVIRONMENT)
+"""Sources that are quoted as they are; the table of variables is English."""
+
+
+@pytest.mark.parametrize("code", [check.CODE for check in all_checks()])
+def test_what_was_seen_is_told_in_chinese(code):
+    with speaking("zh"):
+        finding = found(code, sample(code).firing())
+    assert finding is not None
+    sentences = [finding.sentence, finding.refutation, finding.next_step]
+    told = [*sentences, *(one.value for one in finding.evidence if one.source not in QUOTES)]
+    told += [one.label for one in finding.evidence]
+    assert [one for one in told if ENGLISH.search(OTHERS_WORDS.sub("", one))] == []

@@ -28,6 +28,7 @@ from ringside.data.folder.records import Record
 from ringside.data.notes import Note
 from ringside.data.pool import spread
 from ringside.errors import DataError
+from ringside.words import say
 
 if TYPE_CHECKING:
     from ringside.spec import DataSpec
@@ -125,7 +126,7 @@ def _dealt(
         refuse_unusable(usable, content.task, name)
         records, notes = with_splits(usable, name, twins)
     except DataError as error:
-        return [], [Note("no-run", f"No run can use this: {error}")]
+        return [], [Note("no-run", say("data_note.no_run", why=str(error)))]
     kept = {record.path for record in records}
     left_out = [record.labels for record in content.records if record.path not in kept]
     lost = notes_on_lost([*left_out, *(p.labels for p in content.problems)], records)

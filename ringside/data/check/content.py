@@ -15,6 +15,7 @@ from ringside.data.hub.reading import read_hub
 from ringside.data.images import FileImages, ImageSplit, PackedBytes, Task
 from ringside.data.notes import Note
 from ringside.data.splits import Split
+from ringside.words import say
 
 if TYPE_CHECKING:
     from ringside.spec import DataSpec
@@ -74,9 +75,9 @@ def _of_opened(spec: DataSpec) -> Content:
         for split, part in parts
         for i, row in enumerate(part.targets)
     ]
-    where = "" if spec.path else ", built in"
+    layout = "data_layout.source" if spec.path else "data_layout.built_in"
     return Content(
-        None, data.task, f"{data.title}{where}.", [part for _, part in parts],
+        None, data.task, say(layout, title=data.title), [part for _, part in parts],
         [record.path for record in records], records, [],
         [Note("synthetic", note) for note in data.notes] if data.synthetic else [],
     )  # fmt: skip

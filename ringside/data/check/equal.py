@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ringside.data.check.decoding import DIGEST_BYTES
 from ringside.data.folder.records import Record
-from ringside.data.notes import Note, WarningCode, counted, first_few
+from ringside.data.notes import Note, WarningCode
+from ringside.words import say, say_count, say_few
 
 
 def equal_groups(digests: bytes, positions: Sequence[int]) -> list[list[int]]:
@@ -32,14 +33,17 @@ def notes_on_equal(records: Sequence[Record], groups: Sequence[Sequence[int]]) -
     both = [same for same in sets if len({record.split for record in same}) > 1]
     differing = [same for same in sets if len({frozenset(record.labels) for record in same}) > 1]
     num_copies = sum(len(same) - 1 for same in sets)
-    notes: tuple[tuple[WarningCode, list[list[Record]], str, str], ...] = (
-        ("equal-files", sets, "Exact copies", counted(num_copies, "image")),
-        ("equal-in-both", both, "Copies in training and validation, which make scores look better "
-         "than they are (remove one of each)", counted(len(both), "picture")),
-        ("conflicting-labels", differing, "Copies with different labels (keep one of each, with "
-         "all its labels)", counted(len(differing), "picture")),
+    found: tuple[tuple[WarningCode, str, list[list[Record]], str], ...] = (
+        ("equal-files", "equal_files", sets, say_count("image", num_copies)),
+        ("equal-in-both", "equal_in_both", both, say_count("picture", len(both))),
+        ("conflicting-labels", "conflicting_labels", differing,
+         say_count("picture", len(differing))),
     )  # fmt: skip
-    return [Note(code, f"{text}: {n}, {_first(found)}.") for code, found, text, n in notes if found]
+    return [
+        Note(code, say(f"data_note.{key}", images=images, names=_first(records)))
+        for code, key, records, images in found
+        if records
+    ]
 
 
 def _first(sets: list[list[Record]]) -> str:
@@ -47,4 +51,5 @@ def _first(sets: list[list[Record]]) -> str:
     same = sorted(sets, key=lambda records: records[0].path)[0]
     if len({frozenset(record.labels) for record in same}) == 1:
         return " = ".join(record.path for record in same[:3])
-    return " = ".join(f"{r.path} ({first_few(r.labels) or 'no label'})" for r in same[:3])
+    without = say("picture.without_label")
+    return " = ".join(f"{r.path} ({say_few(r.labels) or without})" for r in same[:3])

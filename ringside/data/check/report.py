@@ -9,15 +9,15 @@ from ringside.data.images import Task
 from ringside.data.notes import Note
 from ringside.data.pixels import Fault
 
-# How training treats what is not plain 8-bit RGB; see `decode_rgb`.
 RULES = {
-    "16-bit": "scaled to 8 bits by 255 / 65535",
-    "float": "grey from 0 to 1 scaled to 0 to 255",
-    "CMYK": "turned into RGB",
-    "palette": "turned into RGB",
-    "alpha": "laid on white",
-    "EXIF-rotated": "turned upright",
+    "16-bit": "picture.rule_16_bit",
+    "float": "picture.rule_float",
+    "CMYK": "picture.rule_cmyk",
+    "palette": "picture.rule_palette",
+    "alpha": "picture.rule_alpha",
+    "EXIF-rotated": "picture.rule_exif_rotated",
 }
+"""What says how training treats what is not plain 8-bit RGB; see `decode_rgb`."""
 
 
 class BadFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,9 +14,10 @@ from collections.abc import Collection
 from ringside.data.folder.listing import Listing
 from ringside.data.folder.records import Record, Records
 from ringside.data.folder.table import TABLE_SUFFIXES
-from ringside.data.notes import Note, counted
+from ringside.data.notes import Note, joined
 from ringside.data.splits import TRAIN_NAMES, is_split_name, roles
 from ringside.errors import DataError
+from ringside.words import say, say_count
 
 
 def read_class_folders(listing: Listing) -> Records:
@@ -33,11 +34,11 @@ def read_class_folders(listing: Listing) -> Records:
         top = parts[0] if len(parts) > 1 else ""
         classes = parts[1:-1] if top in role_of else parts[:-1]
         if not classes:
-            left_out[top, "in no class folder"] += 1
+            left_out[top, "in_no_class"] += 1
         elif top in role_of and role_of[top] is None:
-            left_out[top, "another folder is for validation"] += 1
+            left_out[top, "other_validates"] += 1
         elif has_train and top not in role_of:
-            left_out[top, "beside the train folder"] += 1
+            left_out[top, "beside_train"] += 1
         else:
             records.append(Record("/".join(parts), (classes[0],), role_of.get(top)))
     found = {record.labels[0] for record in records}
@@ -45,12 +46,19 @@ def read_class_folders(listing: Listing) -> Records:
     notes = [
         Note(
             "left-out",
-            f"Left out {counted(count, 'image')} in {top or 'the data folder itself'}: {reason}.",
+            say(
+                "data_note.left_out",
+                images=say_count("image", count),
+                folder=top or say("data_note.folder_itself"),
+                reason=say(f"data_note.{reason}"),
+            ),
         )
         for (top, reason), count in sorted(left_out.items())
     ]
     used = sorted({record.path.partition("/")[0] for record in records if record.split})
-    layout = f"Class folders{' below ' + ' and '.join(used) if used else ''}."
+    layout = say("data_layout.class_folders")
+    if used:
+        layout = say("data_layout.class_folders_below", names=joined(used))
     empty = _notes_on_empty(listing, role_of, found)
     return Records("single_label", records, layout, notes=notes + empty)
 
@@ -65,27 +73,29 @@ def _split_folders(paths: list[list[str]]) -> set[str]:
 
 def _require_two_classes(found: set[str], listing: Listing) -> None:
     if not listing.images():
-        raise DataError(f"{listing.root} holds no images: pass a folder with one folder per class.")
+        raise DataError(say("dataset.no_images", root=listing.root))
     if len(found) < 2:
-        where = f"only the class folder {min(found)!r}" if found else "images, but no class folders"
+        where = (
+            say("dataset.one_class_folder", name=min(found))
+            if found
+            else say("dataset.no_class_folders")
+        )
         raise DataError(
-            f"{listing.root} has {where}: put the images into one folder per class, "
-            f"or {_table_hint(listing)}."
+            say(
+                "dataset.too_few_classes", root=listing.root, where=where, hint=_table_hint(listing)
+            )
         )
 
 
 def _table_hint(listing: Listing) -> str:
     tables = [p for p in listing.sizes_bytes if "/" not in p and p.endswith(TABLE_SUFFIXES)]
     if tables:
-        return f"pass the table instead (--data {listing.root / min(tables)})"
-    return "add a metadata.csv with the columns file_name and labels"
+        return say("dataset.or_table", path=listing.root / min(tables))
+    return say("dataset.or_metadata")
 
 
 def _notes_on_empty(listing: Listing, splits: Collection[str], found: set[str]) -> list[Note]:
     folders = [path.split("/") for path in listing.folders]
     names = {parts[-1] for parts in folders if len(parts) == 1 + (parts[0] in splits)}
     empty = sorted(names - found - set(splits))
-    return [
-        Note("empty-class", f"The class folder {name!r} holds no images and is not a class.")
-        for name in empty
-    ]
+    return [Note("empty-class", say("data_note.empty_class", name=name)) for name in empty]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ringside.data.folder.listing import is_image_path
 from ringside.errors import DataError
+from ringside.words import say
 
 # In this order, where a table has several.
 IMAGE_COLUMNS = (
@@ -29,17 +30,11 @@ def find_image_column(path: Path, columns: dict[str, list[object]]) -> str:
     if named:
         return named[0]
     if any(is_image_path(column) for column in columns):
-        raise DataError(
-            f"{path} has no line with the names of its columns, its first line names an image "
-            f"({', '.join(columns)[:80]}): add a first line such as file_name,labels."
-        )
+        raise DataError(say("dataset.no_header", path=path, columns=", ".join(columns)[:80]))
     looking = [column for column, cells in columns.items() if _all_images(cells)]
     if len(looking) == 1:
         return looking[0]
-    raise DataError(
-        f"{path} has no column file_name (or image, path, filename); its columns are "
-        f"{', '.join(columns)[:80]!r}: name the column of the image files file_name."
-    )
+    raise DataError(say("dataset.no_file_name", path=path, columns=", ".join(columns)[:80]))
 
 
 def _all_images(cells: list[object]) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from ringside.data.folder.records import Record
 from ringside.data.images import Task
-from ringside.data.notes import Note, WarningCode, counted, first_few
+from ringside.data.notes import Note, WarningCode
 from ringside.data.stratify import choose_val
 from ringside.errors import DataError
+from ringside.words import say, say_count, say_few
 
 SEED = 0
 
@@ -27,33 +28,25 @@ def with_splits(
     given = {record.split for record in records}
     if "val" in given:
         if given == {"val"}:
-            raise DataError(f"{name} has images for validation only: add training images.")
+            raise DataError(say("dataset.only_validation", name=name))
         return [replace(record, split=record.split or "train") for record in records], []
     val = choose_val([record.labels for record in records], SEED, twins_of(records))
     dealt = [replace(r, split="val" if i in val else "train") for i, r in enumerate(records)]
-    message = f"Drew {len(val)} of {len(records)} images for validation (seed {SEED})."
+    message = say("data_note.drawn", val=len(val), n=len(records), seed=SEED)
     return dealt, [Note("drawn-split", message)]
 
 
 def refuse_unusable(records: Sequence[Record], task: Task, name: str) -> None:
     """`DataError` where nothing can be learned from the records of the data `name`."""
     if not records:
-        raise DataError(
-            f"No image of {name} can be used: mend its bad files and rows, or choose other data."
-        )
+        raise DataError(say("dataset.none_usable", name=name))
     labels = {label for record in records for label in record.labels}
     if not labels:
-        raise DataError(f"No usable image of {name} has a label: fill the column of the labels.")
+        raise DataError(say("dataset.none_labelled", name=name))
     if task == "single_label" and len(labels) == 1:
-        raise DataError(
-            f"All usable images of {name} are of one class, {min(labels)!r}: a run tells at least "
-            "two apart, so add images of another."
-        )
+        raise DataError(say("dataset.one_class", name=name, label=min(labels)))
     if len(records) > 1 and all(set(record.labels) == labels for record in records):
-        raise DataError(
-            f"All usable images of {name} have the same labels ({', '.join(sorted(labels))}): a "
-            "run tells images with a label from those without it, so add some without."
-        )
+        raise DataError(say("dataset.same_labels", name=name, labels=", ".join(sorted(labels))))
 
 
 def notes_on_lost(left_out: Iterable[Collection[str]], records: Sequence[Record]) -> list[Note]:
@@ -62,7 +55,7 @@ def notes_on_lost(left_out: Iterable[Collection[str]], records: Sequence[Record]
     lost = sorted({label for labels in left_out for label in labels} - kept)
     if not lost:
         return []
-    message = f"No class of a run, because all images of it are left out: {first_few(lost)}."
+    message = say("data_note.lost", names=say_few(lost))
     return [Note("lost-class", message)]
 
 
@@ -77,26 +70,27 @@ def notes_on_classes(records: Sequence[Record]) -> list[Note]:
     found: tuple[tuple[WarningCode, str, Collection[str]], ...] = (
         (
             "only-in-val",
-            "Never learned and left out of the scores, because only validation has images of it",
+            "only_in_val",
             val.keys() - train.keys(),
         ),
         (
             "no-positive-in-val",
-            "Not scored, because validation has no image of it",
+            "no_positive_in_val",
             train.keys() - val.keys(),
         ),
-        ("no-negative-in-val", "Not scored, because every validation image has it", everywhere),
+        ("no-negative-in-val", "no_negative_in_val", everywhere),
     )
     notes = [
-        Note(code, f"{sentence}: {first_few(sorted(labels))}.")
-        for code, sentence, labels in found
+        Note(code, say(f"data_note.{key}", names=say_few(sorted(labels))))
+        for code, key, labels in found
         if labels
     ]
     notes += _notes_on_one_kind([record for record in records if record.split == "train"])
     bare = [record.path for record in records if not record.labels]
     if bare:
-        message = f"Without a label, so negative for every class: {counted(len(bare), 'image')}"
-        notes.append(Note("unlabelled", f"{message}, {first_few(bare)}."))
+        images = say_count("image", len(bare))
+        message = say("data_note.unlabelled", images=images, names=say_few(bare))
+        notes.append(Note("unlabelled", message))
     return notes
 
 
@@ -105,6 +99,6 @@ def _notes_on_one_kind(train: Sequence[Record]) -> list[Note]:
     kinds = {frozenset(record.labels) for record in train}
     if len(kinds) != 1:
         return []
-    labels = first_few(sorted(*kinds)) or "none"
-    message = f"Nothing to tell apart: {counted(len(train), 'image')} to train on, labelled alike"
-    return [Note("one-kind", f"{message} ({labels}). Add images.")]
+    labels = say_few(sorted(*kinds)) or say("data_note.no_labels")
+    images = say_count("image", len(train))
+    return [Note("one-kind", say("data_note.one_kind", images=images, labels=labels))]

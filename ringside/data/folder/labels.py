@@ -12,12 +12,13 @@ import msgspec
 
 from ringside.data.folder.table import Cell, Table
 from ringside.data.images import Task
-from ringside.data.notes import Note, first_few
+from ringside.data.notes import Note, joined
 from ringside.errors import DataError
 from ringside.spec import Separator
+from ringside.words import say, say_few
 
 LABEL_SEPARATORS: dict[Separator, str] = {
-    "\n": "line break", ";": "semicolon", "|": "bar", ",": "comma",
+    "\n": "line_break", ";": "semicolon", "|": "bar", ",": "comma",
 }  # fmt: skip
 ONE_LABEL = ("label", "class", "category", "class_name")
 MANY_LABELS = ("labels", "tags", "classes", "categories")
@@ -49,13 +50,10 @@ def read_labels(table: Table, separator: Separator | None = None) -> Labels:
     """
     found = table.known("label", "labels") or table.known(*ONE_LABEL, *MANY_LABELS)
     if len(found) > 1:
-        raise DataError(
-            f"{table.path} has both {' and '.join(found)}: remove one column, or rename the one "
-            "to use to label (one class per image) or labels (any number)."
-        )
+        raise DataError(say("dataset.two_label_columns", path=table.path, names=joined(found)))
     if not found:
         if separator is not None:
-            raise _no_text_to_cut(f"{table.path} has one column per label")
+            raise _no_text_to_cut(say("dataset.one_column_per_label", path=table.path))
         return read_flags(table)
     return read_column(table, found[0], bool(table.known(*MANY_LABELS)), separator)
 
@@ -67,7 +65,7 @@ def read_column(
     if holds_many or separator not in (None, "none"):
         return _from_lists(table, column, separator)
     rows: list[tuple[str, ...]] = [(text,) if text else () for text in table.texts(column)]
-    return Labels("single_label", rows, f"one class per image in column {column}")
+    return Labels("single_label", rows, say("data_layout.one_class", column=column))
 
 
 def _from_lists(table: Table, column: str, chosen: Separator | None) -> Labels:
@@ -76,7 +74,7 @@ def _from_lists(table: Table, column: str, chosen: Separator | None) -> Labels:
         cells = [_unbracketed(cell) for cell in cells]
     texts = [cell for cell in cells if isinstance(cell, str)]
     if chosen and not any(texts):
-        raise _no_text_to_cut(f"{table.path}, {column} holds lists")
+        raise _no_text_to_cut(say("dataset.holds_lists", path=table.path, column=column))
     found = [s for s in LABEL_SEPARATORS if any(s in text.strip() for text in texts)]
     separator = chosen or (found[0] if found else "none")
     rows = [
@@ -85,14 +83,18 @@ def _from_lists(table: Table, column: str, chosen: Separator | None) -> Labels:
         else _clean(cell)
         for cell in cells
     ]
-    layout = f"labels in column {column}, "
     if separator != "none":
-        layout += f"separated by a {LABEL_SEPARATORS[separator]}"
-        layout += ", which no cell has" if separator not in found else " as chosen" * bool(chosen)
-        return Labels("multi_label", rows, layout)
-    layout += "as lists" if len(texts) < len(cells) else "one label per cell"
-    layout += " as chosen" * bool(chosen)
-    notes = [] if chosen else _note_on_blanks(table, column, texts)
+        name = say(f"data_layout.{LABEL_SEPARATORS[separator]}")
+        how = say("data_layout.separated", name=name)
+    else:
+        is_list = len(texts) < len(cells)
+        how = say("data_layout.lists" if is_list else "data_layout.one_per_cell")
+    if separator not in (*found, "none"):
+        how = say("data_layout.nowhere", how=how)
+    elif chosen:
+        how = say("data_layout.as_chosen", how=how)
+    layout = say("data_layout.column", column=column, how=how)
+    notes = [] if chosen or separator != "none" else _note_on_blanks(table, column, texts)
     return Labels("multi_label", rows, layout, notes)
 
 
@@ -105,14 +107,11 @@ def parse_separator(text: str) -> Separator:
     found = named or next((known for known in LABEL_SEPARATORS if known == text), None)
     if found:
         return found
-    raise DataError(
-        f"{text!r} does not separate labels here: choose ; | , or newline, or none for one label "
-        "per cell."
-    )
+    raise DataError(say("dataset.bad_separator", text=text))
 
 
 def _no_text_to_cut(why: str) -> DataError:
-    return DataError(f"{why}, so no separator stands between labels: leave out --separator.")
+    return DataError(say("dataset.no_separator", why=why))
 
 
 def _note_on_blanks(table: Table, column: str, texts: list[str]) -> list[Note]:
@@ -124,9 +123,14 @@ def _note_on_blanks(table: Table, column: str, texts: list[str]) -> list[Note]:
     return [
         Note(
             "blanks",
-            f"{table.path}: {column} has {len(names)} different texts made of {len(words)} words, "
-            f"such as {max(names, key=len)!r}. Labels are not separated at blanks: write ; "
-            "between them if each word is a label.",
+            say(
+                "data_note.blanks",
+                path=table.path,
+                column=column,
+                n=len(names),
+                words=len(words),
+                longest=max(names, key=len),
+            ),
         )
     ]
 
@@ -160,16 +164,15 @@ def read_flags(table: Table) -> Labels:
     flags = {name: _flags(table.columns[name]) for name in classes}
     no_flags = [name for name, values in flags.items() if values is None]
     if no_flags or not classes:
-        named = f", see {first_few(no_flags)}" if no_flags else ""
+        named = say("dataset.flags_see", names=say_few(no_flags)) if no_flags else ""
         raise DataError(
-            f"{table.path} has no column label or labels, and not every other column is 0 or 1"
-            f"{named} (columns: {', '.join(table.columns)}): name the column of the labels."
+            say("dataset.no_labels", path=table.path, named=named, columns=", ".join(table.columns))
         )
     rows: list[tuple[str, ...]] = [
         tuple(name for name in classes if (values := flags[name]) and values[i])
         for i in range(table.num_rows)
     ]
-    return Labels("multi_label", rows, "one column of 0 and 1 per label")
+    return Labels("multi_label", rows, say("data_layout.flags"))
 
 
 def _flags(values: list[object]) -> list[bool] | None:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from ringside.data.notes import Note, counted, first_few
+from ringside.data.notes import Note
 from ringside.errors import DataError
+from ringside.words import say, say_count, say_few
 
 IMAGE_SUFFIXES = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
@@ -49,7 +50,7 @@ def is_image_path(path: str) -> bool:
 def list_folder(root: Path) -> Listing:
     """List all files below `root`. Raises `DataError` when there is no such folder."""
     if not root.is_dir():
-        raise DataError(f"The data folder {root} does not exist: check the path.")
+        raise DataError(say("dataset.no_folder", root=root))
     listing = Listing(root.resolve())
     waiting = [""]
     while waiting:
@@ -109,7 +110,9 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             yield from entries
     except OSError as error:
-        raise DataError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+        raise DataError(
+            say("dataset.folder_unreadable", folder=folder, why=error.strerror)
+        ) from error
 
 
 def _is_ignored(name: str) -> bool:
@@ -129,23 +132,21 @@ def notes_on(listing: Listing, tables: Iterable[str] = ()) -> list[Note]:
     notes = []
     if listing.ignored:
         names = ", ".join(sorted(listing.ignored))
-        notes.append(Note("ignored", f"Ignored hidden and system files or folders: {names}."))
+        notes.append(Note("ignored", say("data_note.hidden", names=names)))
     known = set(tables)
     others = [p for p in listing.sizes_bytes if not is_image_path(p) and p not in known]
     if others:
-        endings = Counter(PurePosixPath(path).suffix or "no ending" for path in others)
+        endings = Counter(
+            PurePosixPath(path).suffix or say("data_note.no_ending") for path in others
+        )
         counts = ", ".join(f"{count:,} {ending}" for ending, count in endings.most_common())
-        notes.append(Note("ignored", f"Ignored files that do not end like images: {counts}."))
+        notes.append(Note("ignored", say("data_note.not_images", counts=counts)))
     if listing.outside:
+        links = say_count("link", len(listing.outside))
         notes.append(
-            Note(
-                "links",
-                f"Left out {counted(len(listing.outside), 'link')} to folders or out of the data "
-                f"folder: {first_few(listing.outside)}.",
-            )
+            Note("links", say("data_note.links", links=links, names=say_few(listing.outside)))
         )
     if listing.misnamed:
-        entries = f"{len(listing.misnamed):,} of the files and folders"
-        message = f"Left out, because their names are not UTF-8 (rename them): {entries}, "
-        notes.append(Note("left-out", f"{message}{first_few(listing.misnamed)}."))
+        n, names = len(listing.misnamed), say_few(listing.misnamed)
+        notes.append(Note("left-out", say("data_note.misnamed", n=n, names=names)))
     return notes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ringside.data.folder.labels import Labels, read_labels
@@ -12,10 +14,11 @@ from ringside.data.folder.listing import Listing, list_folders
 from ringside.data.folder.naming import NamedFiles, folders_of
 from ringside.data.folder.records import Problem, Record, Records
 from ringside.data.folder.table import DELIMITERS, Table, read_table
-from ringside.data.notes import Note, counted, first_few
+from ringside.data.notes import Note, joined
 from ringside.data.splits import SPLIT_NAMES, is_split_name, roles
 from ringside.errors import DataError
 from ringside.spec import Separator
+from ringside.words import say, say_count, say_few
 
 METADATA_NAMES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
@@ -35,7 +38,7 @@ def _in_folders(listing: Listing, prefixes: list[str]) -> list[str]:
     for prefix in prefixes:
         here = [prefix + name for name in METADATA_NAMES if prefix + name in listing.sizes_bytes]
         if len(here) > 1:
-            raise DataError(f"{listing.root} has both {' and '.join(here)}: keep one.")
+            raise DataError(say("dataset.two_metadata", root=listing.root, names=joined(here)))
         found += here
     return found
 
@@ -56,12 +59,15 @@ def read_single_table(path: Path, separator: Separator | None) -> tuple[Listing,
 
 @dataclass(frozen=True)
 class _Row:
-    """A row with its file found; `split_name` is empty where the table gives none."""
+    """A row with its file found; `split_name` is empty where the table gives none.
+
+    `where` says its place, which few rows are asked for.
+    """
 
     path: str
     labels: tuple[str, ...]
     split_name: str
-    where: str
+    where: Callable[[], str]
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,7 @@ def _read_one(listing: Listing, path: str, table: Table, separator: Separator | 
     labels = read_labels(table, separator)
     files = NamedFiles(listing, posixpath.dirname(path))
     names = table.texts(table.image_column)
-    places = [table.where(number, path) for number in range(1, table.num_rows + 1)]
+    places = [partial(table.where, number, path) for number in range(1, table.num_rows + 1)]
     found = [files.find(*row) for row in zip(names, places, labels.rows, strict=True)]
     split_names = _split_names(table, found, posixpath.dirname(path))
     rows, problems = [], files.problems
@@ -89,7 +95,7 @@ def _read_one(listing: Listing, path: str, table: Table, separator: Separator | 
     ):
         row = _Row(file, row_labels, split_name, where)
         if file and labels.task == "single_label" and not row.labels:
-            problems.append(Problem("no-label", file, f"{row.where}: the label is empty"))
+            problems.append(Problem("no-label", file, say("picture.no_label", where=where())))
         elif file:
             rows.append(row)
     return _Part(path, table, labels, rows, problems, [*labels.notes, *files.notes()])
@@ -99,17 +105,14 @@ def _combined(listing: Listing, parts: list[_Part]) -> Records:
     """Raises `DataError` for unknown split names and for tables that differ in their labels."""
     names = [part.name for part in parts]
     if len({part.labels.task for part in parts}) > 1:
-        raise DataError(
-            f"{' and '.join(names)} differ: one has one class per image, the other any number. "
-            "Name the column of the labels alike in both."
-        )
+        raise DataError(say("dataset.tables_differ", names=joined(names)))
     rows, conflicts, notes = _without_repeated([row for part in parts for row in part.rows])
     role_of = roles({row.split_name for row in rows if row.split_name})
     kept = [row for row in rows if not row.split_name or role_of[row.split_name]]
     notes += dict.fromkeys(note for part in parts for note in part.notes)
     if len(kept) < len(rows):
-        left_out = counted(len(rows) - len(kept), "test row")
-        notes.append(Note("left-out", f"Left out {left_out}: others are for validation."))
+        left_out = say_count("test_row", len(rows) - len(kept))
+        notes.append(Note("left-out", say("data_note.test_rows", rows=left_out)))
     problems = [problem for part in parts for problem in part.problems] + conflicts
     return Records(
         parts[0].labels.task,
@@ -122,11 +125,13 @@ def _combined(listing: Listing, parts: list[_Part]) -> Records:
 
 def _layout(names: list[str], part: _Part) -> str:
     table = part.table
-    delimiter = f", columns separated by a {DELIMITERS[table.delimiter]}" if table.delimiter else ""
-    return (
-        f"{' and '.join(names)}: files in column {table.image_column}, "
-        f"{part.labels.layout}{delimiter}."
-    )
+    words = {
+        "names": joined(names), "column": table.image_column, "layout": part.labels.layout,
+    }  # fmt: skip
+    if not table.delimiter:
+        return say("data_layout.table", **words)
+    delimiter = say(f"data_layout.{DELIMITERS[table.delimiter]}")
+    return say("data_layout.table_columns", **words, delimiter=delimiter)
 
 
 def _split_names(table: Table, paths: list[str], folder: str) -> list[str]:
@@ -140,9 +145,14 @@ def _split_names(table: Table, paths: list[str], folder: str) -> list[str]:
         if unknown:
             first = next(n for n, cell in enumerate(cells, 1) if cell in unknown)
             raise DataError(
-                f"{column} is {first_few([repr(name) for name in unknown])} in "
-                f"{counted(sum(cell in unknown for cell in cells), 'row')}, first in "
-                f"{table.where(first)}, expected one of {', '.join(SPLIT_NAMES)}."
+                say(
+                    "dataset.bad_split",
+                    column=column,
+                    names=say_few([repr(name) for name in unknown]),
+                    rows=say_count("row", sum(cell in unknown for cell in cells)),
+                    where=table.where(first),
+                    known=", ".join(SPLIT_NAMES),
+                )
             )
         return cells
     tops = [path.partition("/")[0] for path in paths if path]
@@ -161,20 +171,24 @@ def _without_repeated(rows: list[_Row]) -> tuple[list[_Row], list[Problem], list
         if len(contents) == 1:
             kept.append(same[0])
             continue
-        said = "; ".join(
-            f"{row.where} {', '.join(row.labels) or 'no label'}"
-            + (f" ({row.split_name})" if row.split_name else "")
-            for row in same
-        )
-        reason = f"its rows contradict each other, {said}: keep one row with all its labels"
+        said = "; ".join(_said(row) for row in same)
+        reason = say("picture.contradicting", said=said)
         labels = tuple(dict.fromkeys(label for row in same for label in row.labels))
         problems.append(Problem("conflicting-rows", path, reason, labels))
     num_repeated = sum(len(rows_of[row.path]) - 1 for row in kept)
     if not num_repeated:
         return kept, problems, []
     twice = [row.path for row in kept if len(rows_of[row.path]) > 1]
-    message = f"Repeating another row, so counted once: {counted(num_repeated, 'row')}"
-    return kept, problems, [Note("duplicate-rows", f"{message}, {first_few(twice)}.")]
+    count = say_count("row", num_repeated)
+    message = say("data_note.repeated", rows=count, names=say_few(twice))
+    return kept, problems, [Note("duplicate-rows", message)]
+
+
+def _said(row: _Row) -> str:
+    labels = ", ".join(row.labels) or say("picture.without_label")
+    if not row.split_name:
+        return say("picture.row_says", where=row.where(), labels=labels)
+    return say("picture.row_says_in", where=row.where(), labels=labels, split=row.split_name)
 
 
 def _notes_on_unnamed(listing: Listing, rows: list[_Row], problems: list[Problem]) -> list[Note]:
@@ -182,5 +196,5 @@ def _notes_on_unnamed(listing: Listing, rows: list[_Row], problems: list[Problem
     unnamed = [path for path in listing.images() if path not in named]
     if not unnamed:
         return []
-    message = f"Not named in the metadata: {counted(len(unnamed), 'image')}, {first_few(unnamed)}."
-    return [Note("orphans", message)]
+    images = say_count("image", len(unnamed))
+    return [Note("orphans", say("data_note.unnamed", images=images, names=say_few(unnamed)))]

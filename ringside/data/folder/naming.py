@@ -6,14 +6,15 @@ import os
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from ringside.data.folder.listing import Listing
 from ringside.data.folder.records import Problem
-from ringside.data.notes import Note, counted
+from ringside.data.notes import Note
+from ringside.words import say, say_count
 
 
 def folders_of(names: Iterable[str], root: Path) -> set[str]:
@@ -49,10 +50,10 @@ class NamedFiles:
     problems: list[Problem] = field(default_factory=list)
     num_without_ending: int = 0
 
-    def find(self, name: str, where: str, labels: tuple[str, ...] = ()) -> str:
+    def find(self, name: str, where: Callable[[], str], labels: tuple[str, ...] = ()) -> str:
         """The relative path of the file `name`; an empty text and a problem when there is none.
 
-        `where` is the place that names it, in words.
+        `where` says the place that names it.
         """
         path = ""
         for spelling in _spellings(name):
@@ -64,10 +65,12 @@ class NamedFiles:
                 self.num_without_ending += 1
                 return endings[0]
         if not path or self._is_beyond_link(path):
-            reason = f"{where}: outside the data folder"
+            reason = say("picture.outside", where=where())
             self.problems.append(Problem("outside", path or name, reason, labels))
         else:
-            self.problems.append(Problem("missing", path, f"{where}: no such file", labels))
+            self.problems.append(
+                Problem("missing", path, say("picture.missing", where=where()), labels)
+            )
         return ""
 
     def _is_beyond_link(self, path: str) -> bool:
@@ -89,5 +92,7 @@ class NamedFiles:
     def notes(self) -> list[Note]:
         """A sentence about names that had to be completed."""
         count = self.num_without_ending
-        message = f"Added the file ending to {counted(count, 'name')} of the metadata."
-        return [Note("ending-added", message)] if count else []
+        if not count:
+            return []
+        message = say("data_note.ending_added", count=say_count("name", count))
+        return [Note("ending-added", message)]

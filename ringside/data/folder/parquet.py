@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ringside.errors import DataError
+from ringside.words import say
 
 
 def read_parquet(path: Path) -> dict[str, list[object]]:
@@ -24,13 +25,10 @@ def read_parquet(path: Path) -> dict[str, list[object]]:
         table = file.read(columns=plain, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise DataError(f"{path} is not a readable parquet file: {reason}") from error
+        raise DataError(say("dataset.no_parquet", path=path, reason=reason)) from error
     embedded = [field.name for field in fields if _holds_bytes(field.type)]
     if embedded and not any(_is_text(_element(field.type)) for field in fields):
-        raise DataError(
-            f"{path} holds the pictures themselves (column {embedded[0]!r}): save them as files "
-            "and name them in a column file_name."
-        )
+        raise DataError(say("dataset.embedded", path=path, column=embedded[0]))
     return {name: table.column(name).to_pylist() for name in plain} or {"": []}
 
 

@@ -10,9 +10,10 @@ from ringside.data.folder.class_folders import read_class_folders
 from ringside.data.folder.listing import Listing, list_folder, notes_on
 from ringside.data.folder.metadata import find_metadata, read_metadata, read_single_table
 from ringside.data.folder.records import Record, Records
-from ringside.data.notes import Note, counted, first_few
+from ringside.data.notes import Note
 from ringside.errors import DataError
 from ringside.spec import Separator
+from ringside.words import say, say_count, say_few
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,15 @@ class Found:
         problems = [p for p in self.records.problems if p.file not in skip]
         if problems:
             num_rows = len(self.records.records) + len(self.records.problems)
-            named = first_few([f"{p.file} ({p.reason})" for p in problems])
+            named = say_few([say("picture.named", file=p.file, reason=p.reason) for p in problems])
             raise DataError(
-                f"{len(problems)} of {counted(num_rows, 'row')} in {self.listing.root} cannot be "
-                f"used: {named}. Mend the rows or add the files, or remove the rows."
+                say(
+                    "dataset.bad_rows",
+                    n=len(problems),
+                    rows=say_count("row", num_rows),
+                    root=self.listing.root,
+                    named=named,
+                )
             )
         return [record for record in self.records.records if record.path not in skip]
 
@@ -56,9 +62,6 @@ def read_images(path: Path, separator: Separator | None = None) -> Found:
     listing = list_folder(path)
     tables = find_metadata(listing)
     if separator and not tables:
-        raise DataError(
-            f"The labels of {path} are the names of its folders, so no separator stands between "
-            "them: leave out --separator."
-        )
+        raise DataError(say("dataset.labels_are_folders", path=path))
     records = read_metadata(listing, tables, separator) if tables else read_class_folders(listing)
     return Found(listing, records, notes_on(listing, tables) + records.notes)

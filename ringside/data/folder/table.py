@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from ringside.data.folder.columns import IMAGE_COLUMNS, find_image_column, known_column
 from ringside.data.folder.parquet import read_parquet
 from ringside.errors import DataError
+from ringside.words import say
 
 Cell = str | list[str]
 Columns = dict[str, list[object]]
@@ -40,8 +42,15 @@ class Table:
 
     def where(self, row: int, name: str | None = None) -> str:
         """The place of a row, as an editor shows it; `name` stands for the path."""
-        place = f"line {self.lines[row - 1]}" if self.lines else f"row {row}"
-        return f"{place} of {name or self.path}"
+        place = (
+            say("dataset.line", n=self.lines[row - 1])
+            if self.lines
+            else say("dataset.row", row=row)
+        )
+        return say("dataset.place", place=place, file=name or self.path)
+
+    def _place(self, row: int, column: str) -> str:
+        return say("dataset.cell", where=self.where(row), column=column)
 
     @property
     def num_rows(self) -> int:
@@ -51,16 +60,14 @@ class Table:
     def cells(self, column: str) -> list[Cell]:
         """A column of texts or lists of texts; a missing cell is an empty text."""
         values = enumerate(self.columns[column], 1)
-        return [_cell(value, f"{self.where(row)}, column {column}") for row, value in values]
+        return [_cell(value, partial(self._place, row, column)) for row, value in values]
 
     def texts(self, column: str) -> list[str]:
         """A column that holds one text per row; a missing cell is an empty text."""
         texts = []
         for row, cell in enumerate(self.cells(column), 1):
             if isinstance(cell, list):
-                raise DataError(
-                    f"In {self.where(row)} {column} is a list, expected one text per row."
-                )
+                raise DataError(say("dataset.list_in_cell", where=self.where(row), column=column))
             texts.append(cell.strip())
         return texts
 
@@ -73,13 +80,17 @@ def read_table(path: Path) -> Table:
     """Read a table. Raises `DataError` naming the file and the row or column."""
     columns, lines, delimiter = _columns(path)
     if not any(columns.values()):
-        raise DataError(f"{path} has no rows: write one row per image.")
+        raise DataError(say("dataset.no_rows", path=path))
     table = Table(path, columns, find_image_column(path, columns), delimiter, lines)
     texts = table.texts(table.image_column)
     if "" in texts:
         raise DataError(
-            f"In {table.where(texts.index('') + 1)} {table.image_column} is missing. "
-            f"Columns: {', '.join(columns)}."
+            say(
+                "dataset.name_missing",
+                where=table.where(texts.index("") + 1),
+                column=table.image_column,
+                columns=", ".join(columns),
+            )
         )
     return table
 
@@ -102,9 +113,9 @@ def _text(path: Path) -> str:
         is_utf_16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
         return content.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        raise DataError(say("dataset.unreadable", path=path, why=error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text: save it as UTF-8.") from error
+        raise DataError(say("dataset.no_utf_8", path=path)) from error
 
 
 def _delimiter(text: str) -> str:
@@ -129,10 +140,7 @@ def _csv_rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list
             yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(
-            f"{path} is not a readable CSV file, from line {line} on: {error}. Look for a double "
-            "quote that is not closed or not doubled."
-        ) from error
+        raise DataError(say("dataset.no_csv", path=path, line=line, error=error)) from error
 
 
 def _csv_columns(path: Path, text: str, delimiter: str) -> tuple[Columns, list[int]]:
@@ -140,14 +148,11 @@ def _csv_columns(path: Path, text: str, delimiter: str) -> tuple[Columns, list[i
     header = [name.strip() for name in rows[0][1]] if rows else []
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise DataError(f"{path} has the column {twice[0]!r} more than once: rename one.")
+        raise DataError(say("dataset.column_twice", path=path, column=twice[0]))
     filled = [(line, row) for line, row in rows[1:] if row]  # blank lines give no cells at all
     for line, row in filled:
         if len(row) > len(header):
-            raise DataError(
-                f"Line {line} of {path} has more cells than columns. Put cells that contain the "
-                "delimiter between double quotes."
-            )
+            raise DataError(say("dataset.too_many_cells", line=line, path=path))
     columns: Columns = {
         name: [row[i] if i < len(row) else "" for _, row in filled] for i, name in enumerate(header)
     }
@@ -163,14 +168,14 @@ def _json_columns(path: Path, text: str) -> tuple[Columns, list[int]]:
                 rows.append(msgspec.json.decode(line, type=dict[str, object]))
             except msgspec.DecodeError as error:
                 raise DataError(
-                    f"Line {number} of {path} is not a JSON object: {error}."
+                    say("dataset.no_json", line=number, path=path, error=error)
                 ) from error
             lines.append(number)
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names} or {"": []}, lines
 
 
-def _cell(value: object, where: str) -> Cell:
+def _cell(value: object, where: Callable[[], str]) -> Cell:
     """Labels and names are text, always: 7 becomes "7" and "007" stays "007"."""
     if value is None:
         return ""
@@ -180,4 +185,4 @@ def _cell(value: object, where: str) -> Cell:
         return "true" if value else "false"
     if isinstance(value, str | int):
         return str(value)
-    raise DataError(f"In {where}: {value!r} is neither text nor a list of texts: write it as text.")
+    raise DataError(say("dataset.no_text", where=where(), value=value))

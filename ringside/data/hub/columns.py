@@ -17,6 +17,7 @@ from ringside.data.folder.labels import (
 from ringside.data.folder.table import Table
 from ringside.errors import DataError
 from ringside.spec import Separator
+from ringside.words import say
 
 Kind = Literal["one", "many", "text", "number", "flag"]
 
@@ -30,11 +31,10 @@ def find_image_column(features: Mapping[str, Any], label: str) -> str:
     named = [by_name[name] for name in IMAGE_COLUMNS if name in by_name]
     if len(found) == 1 or named:
         return (named or found)[0]
-    which = f"several ({', '.join(found)}) and none is called image" if found else "none"
-    raise DataError(
-        f"{label} needs one column of images and has {which} (columns: {', '.join(features)}): "
-        "save its pictures as a folder and name that."
+    which = (
+        say("hub.several_images", names=", ".join(found)) if found else say("hub.no_images_column")
     )
+    raise DataError(say("hub.no_images", label=label, which=which, columns=", ".join(features)))
 
 
 def read_hub_labels(
@@ -56,7 +56,7 @@ def read_hub_labels(
     table = Table(Path(label), {"": [""] * num_rows, **values}, "")
     if kinds[columns[0]] == "flag":
         if separator is not None:
-            raise DataError(f"{label} has one column per label: leave out --separator.")
+            raise DataError(say("hub.one_column_per_label", label=label))
         return read_flags(table)
     return read_column(table, columns[0], _holds_many(columns[0], kinds), separator)
 
@@ -103,17 +103,13 @@ def _label_columns(kinds: Mapping[str, Kind], label: str) -> list[str]:
     flags = [name for name in kinds if kinds[name] == "flag"]
     if not flags:
         raise DataError(
-            f"{label} has no column of labels that Ringside knows (classes, lists of names, text, "
-            f"truth values), found {', '.join(kinds) or 'none'}: save it as a folder with a table."
+            say("hub.no_labels", label=label, found=", ".join(kinds) or say("hub.no_columns"))
         )
     return flags
 
 
 def _ambiguous(label: str, columns: Sequence[str]) -> DataError:
-    return DataError(
-        f"{label} has several columns of labels ({', '.join(columns)}): save its pictures as a "
-        "folder whose table has the one to use."
-    )
+    return DataError(say("hub.several_labels", label=label, columns=", ".join(columns)))
 
 
 def _holds_many(column: str, kinds: Mapping[str, Kind]) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringside.data.hub.naming import PREFIX, ask_hub, cache_folder
 from ringside.errors import DataError
+from ringside.words import say
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -43,8 +44,12 @@ def _refuse_folder(repository: str) -> None:
     """`datasets` would take a folder of this name for the repository."""
     if Path(repository).exists():
         raise DataError(
-            f"The folder {Path(repository).absolute()} has the name of the data set {PREFIX}"
-            f"{repository}: start from another folder, or name it as --data ./{repository}."
+            say(
+                "hub.folder_in_the_way",
+                folder=Path(repository).absolute(),
+                name=f"{PREFIX}{repository}",
+                repository=repository,
+            )
         )
 
 
@@ -70,9 +75,10 @@ def _prepared_builder(repository: str, configuration: str | None, commit: str): 
 
 
 def _cannot_load(repository: str, error: Exception) -> DataError:
+    name = f"{PREFIX}{repository}"
     reason = " ".join(str(error).split())[:300] or type(error).__name__
     if "Config name is missing" in reason:
-        remedy = f"name one, as in {PREFIX}{repository}:CONFIGURATION"
+        remedy = say("hub.name_configuration", name=name)
     else:
-        remedy = "look at its page on the Hub, or save its pictures as a folder"
-    return DataError(f"{PREFIX}{repository} cannot be loaded ({reason}): {remedy}.")
+        remedy = say("hub.or_look")
+    return DataError(say("hub.unloadable", name=name, reason=reason, remedy=remedy))

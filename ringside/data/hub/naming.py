@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ringside.errors import DataError
+from ringside.words import say
 
 PREFIX = "hf:"
 TIMEOUT_S = 10.0
@@ -33,10 +34,7 @@ def parse_name(text: str) -> HubName:
     """The parts of `hf:owner/name[:configuration][@revision]`, else `DataError`."""
     found = _NAME.fullmatch(text.removeprefix(PREFIX))
     if not found:
-        raise DataError(
-            f"{text!r} names no data set of the Hub: write hf:owner/name, and behind it if needed "
-            ":configuration and @revision."
-        )
+        raise DataError(say("hub.bad_name", text=text))
     return HubName(*found.groups())
 
 
@@ -78,28 +76,21 @@ def ask_hub(repository: str, revision: str | None) -> str:
         info = HfApi().dataset_info(repository, revision=revision, timeout=TIMEOUT_S)
     except RevisionNotFoundError as error:
         raise DataError(
-            f"The Hub has {PREFIX}{repository}, but no revision {revision!r} of it: leave "
-            "@revision out, or name a branch, tag or commit."
+            say("hub.no_revision", name=f"{PREFIX}{repository}", revision=revision)
         ) from error
     except RepositoryNotFoundError as error:  # a gated or private one too, for who may not read it
-        raise DataError(
-            f"The Hub has no data set {repository!r} that you may read: check the name; for a "
-            "private or gated one log in with `hf auth login`."
-        ) from error
+        raise DataError(say("hub.no_data_set", repository=repository)) from error
     except Exception as error:  # httpx.HTTPError, OfflineModeIsEnabled, OSError and others
         raise _away(repository, revision, error) from error
     if not info.sha:
-        raise DataError(f"The Hub names no commit of {repository!r}: name one with @revision.")
+        raise DataError(say("hub.no_commit", repository=repository))
     return info.sha
 
 
 def _away(repository: str, revision: str | None, error: Exception) -> HubAwayError:
     wanted = f"{PREFIX}{repository}" + (f"@{revision}" if revision else "")
-    reason = f" ({str(error).splitlines()[0][:120]})" if str(error) else ""
-    return HubAwayError(
-        f"The Hub cannot be reached{reason}, and {wanted} is not in the cache of this machine: "
-        "connect to the network, or copy the pictures here and name their folder (--data FOLDER)."
-    )
+    reason = say("hub.because", why=str(error).splitlines()[0][:120]) if str(error) else ""
+    return HubAwayError(say("hub.away", reason=reason, wanted=wanted))
 
 
 def cache_folder(repository: str) -> Path:

@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ringside.data.folder.twins import SAMPLE_BYTES, equal_by
-from ringside.data.images import MAX_FILE_BYTES, TOO_MANY_BYTES, read_file
+from ringside.data.images import MAX_FILE_BYTES, read_file, too_many_bytes
 from ringside.data.pixels import PictureError
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,10 +68,10 @@ class ArrowImages:
         stored = self.stored(i)
         if not isinstance(stored, str):
             if stored.size > MAX_FILE_BYTES:
-                raise PictureError.about(self.name(i), "too-large", TOO_MANY_BYTES)
+                raise too_many_bytes(self.name(i))
             return bytes(stored.to_pybytes())
         if not stored:
-            reason = "holds no picture: leave the row out."
+            reason = say("picture.none_in_row")
             raise PictureError.about(self.name(i), "empty", reason)
         return read_file(self._contained(stored, i), self.name(i))
 
@@ -79,7 +80,7 @@ class ArrowImages:
         found = os.path.realpath(path) if "\0" not in path else ""
         if any(found.startswith(f"{folder}{os.sep}") for folder in self.folders):
             return found
-        reason = f"names {path[:200]!r}, outside the caches of Hugging Face: leave the row out."
+        reason = say("picture.outside_cache", path=path[:200])
         raise PictureError.about(self.name(i), "unreadable", reason)
 
     def stored(self, i: int) -> Any:

@@ -14,10 +14,11 @@ from ringside.data.hub.caches import cache_folders
 from ringside.data.hub.columns import find_image_column, read_hub_labels
 from ringside.data.hub.pictures import ArrowImages, Part
 from ringside.data.images import Task
-from ringside.data.notes import Note, counted
+from ringside.data.notes import Note
 from ringside.data.splits import is_split_name, roles
 from ringside.errors import DataError
 from ringside.spec import DataSpec
+from ringside.words import say, say_count
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -60,15 +61,14 @@ class HubFound:
 def read_hub(spec: DataSpec) -> HubFound:
     """The rows of `spec.repository` at `spec.revision`. Raises `DataError` in a sentence."""
     if spec.repository is None or spec.revision is None:
-        raise DataError("The source 'hub' needs a repository and a commit: write hf:owner/name.")
+        raise DataError(say("hub.incomplete"))
     loaded = loading.load_splits(spec.repository, spec.profile, spec.revision)
     splits, notes = _wanted(loaded, spec.label)
     features = next(iter(splits.values())).features
     for name, split in splits.items():
         if split.features != features:
             raise DataError(
-                f"{spec.label} has other columns in {name} than in {next(iter(splits))}: save its "
-                "pictures as a folder and name that."
+                say("hub.other_columns", label=spec.label, name=name, first=next(iter(splits)))
             )
     image = find_image_column(features, spec.label)
     tables = [split.data for split in splits.values()]
@@ -76,7 +76,7 @@ def read_hub(spec: DataSpec) -> HubFound:
     records, more = _records(splits, labels)
     return HubFound(
         labels.task,
-        f"Commit {spec.revision[:8]}, images in column {image}, {labels.layout}.",
+        say("data_layout.hub", commit=spec.revision[:8], image=image, layout=labels.layout),
         records,
         [*notes, *labels.notes, *more],
         spec.repository,
@@ -93,16 +93,13 @@ def _wanted(splits: Mapping[str, Dataset], label: str) -> tuple[dict[str, Datase
     """The splits with known names, or the only one there is."""
     filled = {name: split for name, split in splits.items() if len(split)}
     if not filled:
-        raise DataError(f"{label} holds no rows: choose another configuration or data set.")
+        raise DataError(say("hub.no_rows", label=label))
     known = {name: split for name, split in filled.items() if is_split_name(name)}
     wanted = known or (filled if len(filled) == 1 else {})
     if not wanted:
-        raise DataError(
-            f"{label} has the splits {', '.join(filled)}, and none is called train, validation or "
-            "test: save the one to use as a folder."
-        )
+        raise DataError(say("hub.no_known_split", label=label, names=", ".join(filled)))
     others = sorted(filled.keys() - wanted.keys())
-    message = f"Left out splits that are not train, validation or test: {', '.join(others)}."
+    message = say("data_note.splits", names=", ".join(others))
     return wanted, [Note("left-out", message)] if others else []
 
 
@@ -122,12 +119,12 @@ def _records(splits: Mapping[str, Dataset], labels: Labels) -> tuple[list[Record
         if role_of.get(part, "train")
     ]
     counts = {
-        "without a label": len(rows) - len(usable),
-        "for testing, because others are for validation": len(usable) - len(records),
+        "hub_unlabelled": len(rows) - len(usable),
+        "hub_tests": len(usable) - len(records),
     }
     return records, [
-        Note("left-out", f"Left out {counted(count, 'row')} {why}.")
-        for why, count in counts.items()
+        Note("left-out", say(f"data_note.{key}", rows=say_count("row", count)))
+        for key, count in counts.items()
         if count
     ]
 

@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from ringside.data.images import Task
 from ringside.rundir import write_atomic
+from ringside.words import say
 
 FORMAT = 1
 MIN_SIDE = 16  # pixels
@@ -42,8 +43,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     def label(self) -> str:
         """In words."""
         if self.format == "raw":
-            return f"raw squares of {self.short_side} pixels"
-        return f"JPEG, short side {self.short_side} pixels, quality {self.quality}"
+            return say("data_layout.raw", side=self.short_side)
+        return say("data_layout.jpeg", side=self.short_side, quality=self.quality)
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):

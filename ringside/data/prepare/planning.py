@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from ringside.data.prepare.files import MIN_SIDE, Index, Marker, Recipe, key_of,
 from ringside.data.prepare.made import read_begun
 from ringside.data.prepare.pictures import Source, make_jpeg, short_side_of, source_of
 from ringside.errors import DataError
+from ringside.words import remembering
 
 if TYPE_CHECKING:
     from ringside.spec import DataSpec
@@ -57,12 +58,14 @@ def plan_preparation(spec: DataSpec, recipe: Recipe, out: Path | None = None) ->
     """
     if spec.source == "prepared":
         raise DataError(f"{spec.label} is a prepared set: prepare the data that it was made from.")
-    data = open_data(spec, skip=spec.skip)
+    with remembering() as english:
+        data = open_data(spec, skip=spec.skip)
     key = key_of(data.fingerprint, recipe)
     folder = out.expanduser().absolute() if out else cache_folder(data.title, key)
     partial = partial_of(folder if out else cache_folder(data.title, _work_key(spec, recipe)))
     _require_outside(folder, spec.path)
-    marker = _marker(data, recipe, key)
+    notes = tuple(map(english, data.notes))  # the marker is a file
+    marker = _marker(replace(data, notes=notes), recipe, key)
     plan = Plan(
         folder=folder,
         partial=partial,

@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 
 from ringside.data.folder.listing import list_folder
-from ringside.data.notes import counted
 from ringside.data.prepare.files import (
     FORMAT,
     IMAGES,
@@ -21,6 +20,7 @@ from ringside.data.prepare.files import (
 )
 from ringside.errors import DataError
 from ringside.rundir import AnyFormat
+from ringside.words import say, say_count
 
 T = TypeVar("T")
 
@@ -33,9 +33,7 @@ def read_prepared(folder: Path) -> tuple[Marker, Index]:
     """
     found = _read(folder, MARKER, AnyFormat).format
     if found > FORMAT:
-        raise DataError(
-            f"{folder} has format {found}, this version reads up to {FORMAT}: update Ringside."
-        )
+        raise DataError(say("dataset.newer", path=folder, format=found, known=FORMAT))
     marker, index = _read(folder, MARKER, Marker), _read(folder, INDEX, Index)
     _check_index(folder, marker, index)
     if marker.recipe.format == "raw":
@@ -47,10 +45,7 @@ def read_prepared(folder: Path) -> tuple[Marker, Index]:
 
 def damaged(folder: Path, file: str, reason: str) -> DataError:
     """The sentence about a set that cannot be used; `file` is the part of it that is wrong."""
-    return DataError(
-        f"{folder} is a damaged prepared set ({file}: {reason}): remove the folder and prepare "
-        "the data again."
-    )
+    return DataError(say("dataset.damaged_set", folder=folder, file=file, reason=reason))
 
 
 def _read(folder: Path, file: str, kind: type[T]) -> T:
@@ -64,17 +59,21 @@ def _read(folder: Path, file: str, kind: type[T]) -> T:
 
 def _check_index(folder: Path, marker: Marker, index: Index) -> None:
     if not len(index.files) == len(index.labels) == marker.num_images:
-        reason = f"{len(index.files)} names for {counted(marker.num_images, 'picture')}"
+        reason = say(
+            "dataset.set_names",
+            n=len(index.files),
+            pictures=say_count("picture", marker.num_images),
+        )
         raise damaged(folder, INDEX, reason)
     leaving = next((name for name in index.files if not _is_contained(name)), None)
     if leaving is not None:
-        raise damaged(folder, INDEX, f"{leaving[:200]!r} names no file of the set")
+        raise damaged(folder, INDEX, say("dataset.set_leaving", name=leaving[:200]))
     numbers = set(chain.from_iterable(index.labels))
     unknown = [number for number in numbers if not 0 <= number < len(marker.classes)]
     if unknown:
-        raise damaged(folder, INDEX, f"there is no class number {min(unknown)}")
+        raise damaged(folder, INDEX, say("dataset.set_no_class", number=min(unknown)))
     if marker.task == "single_label" and any(len(row) != 1 for row in index.labels):
-        raise damaged(folder, INDEX, "not every picture has one class")
+        raise damaged(folder, INDEX, say("dataset.set_not_one"))
 
 
 def _is_contained(name: str) -> bool:
@@ -89,14 +88,19 @@ def _check_pixels(folder: Path, marker: Marker) -> None:
     path = folder / PIXELS
     try:
         if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
-            raise damaged(folder, PIXELS, "no such file in the folder")
+            raise damaged(folder, PIXELS, say("dataset.set_no_file"))
         pixels = np.load(path, mmap_mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise damaged(folder, PIXELS, str(error).splitlines()[0][:200]) from error
     side = marker.recipe.short_side
     expected = (marker.num_images, side, side, 3)
     if pixels.shape != expected or pixels.dtype != np.uint8:
-        reason = f"{pixels.dtype} {list(pixels.shape)} instead of uint8 {list(expected)}"
+        reason = say(
+            "dataset.set_shape",
+            dtype=pixels.dtype,
+            shape=list(pixels.shape),
+            expected=list(expected),
+        )
         raise damaged(folder, PIXELS, reason)
 
 
@@ -106,5 +110,6 @@ def _check_images(folder: Path, names: list[str]) -> None:
     there = list_folder(root).sizes_bytes if root.is_dir() and not root.is_symlink() else {}
     missing = [name for name in names if name not in there]
     if missing:
-        of_all = f"{len(missing):,} of {counted(len(names), 'picture')}"
-        raise damaged(folder, IMAGES, f"{of_all} missing, the first is {missing[0]}")
+        pictures = say_count("picture", len(names))
+        of_all = say("dataset.missing_of", n=len(missing), pictures=pictures)
+        raise damaged(folder, IMAGES, say("dataset.set_missing", of_all=of_all, name=missing[0]))

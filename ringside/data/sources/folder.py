@@ -20,6 +20,7 @@ from ringside.data.folder.records import Record
 from ringside.data.folder.twins import equal_files
 from ringside.data.images import FileImages, ImageData, PackedBytes, fingerprint_of
 from ringside.errors import DataError
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     that cannot be used.
     """
     if spec.path is None:
-        raise DataError("The source 'folder' needs the path of a folder or table.")
+        raise DataError(say("dataset.no_path"))
     path = Path(spec.path)
     found = read_images(path, spec.separator)
     listing = found.listing

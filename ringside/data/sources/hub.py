@@ -19,6 +19,7 @@ from ringside.data.hub.reading import read_hub, without
 from ringside.data.images import ImageData, fingerprint_of
 from ringside.errors import DataError
 from ringside.spec import DataSpec
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,7 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     """
     found = read_hub(spec)
     if not any(record.labels for record in found.records):
-        raise DataError(f"No row of {spec.label} has a label: choose another data set.")
+        raise DataError(say("hub.none_labelled", label=spec.label))
     usable = without(found.records, skip)
     refuse_unusable(usable, found.task, spec.label)
     records, split_notes = with_splits(

@@ -9,6 +9,7 @@ from ringside.data.images import FileImages, ImageData, ImageSplit, PackedBytes,
 from ringside.data.prepare.files import IMAGES, INDEX, MARKER, PIXELS, read_marker
 from ringside.data.prepare.pictures import RawImages
 from ringside.data.prepare.reading import damaged, read_prepared
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +38,7 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
     folder = Path(spec.path or "")
     marker, index = read_prepared(folder)
     if skip:
-        raise damaged(folder, IMAGES, f"{min(skip)} cannot be used")
+        raise damaged(folder, IMAGES, say("dataset.set_bad", name=min(skip)))
     targets = _targets(index.labels, len(marker.classes))
     bounds = {"train": (0, marker.num_train), "val": (marker.num_train, marker.num_images)}
     splits: dict[str, ImageSplit] = {}
@@ -56,7 +57,7 @@ def open_source(spec: DataSpec, skip: frozenset[str] = frozenset()) -> ImageData
         train=splits["train"],
         val=splits["val"],
         synthetic=marker.synthetic,
-        notes=(f"Prepared from {marker.data}: {marker.recipe.label}.", *marker.notes),
+        notes=(say("data_note.prepared", data=marker.data, how=marker.recipe.label), *marker.notes),
         fingerprint=fingerprint_of(
             marker.classes,
             {

@@ -21,6 +21,7 @@ from ringside.data.products.labels import (
 )
 from ringside.data.sources import folder
 from ringside.errors import DataError, nearest
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +84,9 @@ class DrawnImages:
 def _drawn(spec: DataSpec) -> ImageData:
     name = spec.profile or next(iter(PROFILES))
     if name not in PROFILE_OF:
-        raise DataError(f"{NAME!r} has no profile {name!r}. {nearest(name, PROFILE_OF)}")
+        raise DataError(
+            say("dataset.no_profile", name=NAME, profile=name, hint=nearest(name, PROFILE_OF))
+        )
     profile = PROFILE_OF[name]
     classes = class_names(profile)
     side = None if profile.sides_px else spec.image_size
@@ -132,7 +135,7 @@ def _written(spec: DataSpec, path: Path, skip: frozenset[str]) -> ImageData:
         split for split in ("train", "val") if not (path / split / METADATA_NAME).exists()
     ]
     if unfinished:
-        raise DataError(f"The product set {path} is not finished: run `ringside data make` again.")
+        raise DataError(say("dataset.set_unfinished", path=path))
     data = folder.open_source(spec, skip)
     notes = (SYNTHETIC_NOTE, *data.notes)
     return replace(data, title=f"{TITLE} ({data.title})", synthetic=SYNTHETIC, notes=notes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ringside.data.images import ImageData
 from ringside.errors import DataError
+from ringside.words import say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,8 +96,5 @@ def check_profile(profile: str | None) -> int:
     if profile is None:
         return DEFAULT_COUNT
     if not profile.isdecimal() or not 1 <= int(profile) <= MAX_COUNT:
-        raise DataError(
-            f"synthetic:{profile} is no number of pictures: choose 1 to {MAX_COUNT:,}, such as "
-            "synthetic:12800."
-        )
+        raise DataError(say("dataset.no_number", profile=profile, limit=MAX_COUNT))
     return int(profile)

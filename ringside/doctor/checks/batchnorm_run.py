@@ -16,6 +16,7 @@ from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "BATCHNORM-010"
 CAUSE: Cause = "sync_batchnorm"
@@ -37,7 +38,7 @@ def check(case: Case) -> Finding | None:
         severity="warning",
         evidence=(
             seen("images per device", str(spec.micro_batch), "spec.json"),
-            seen("SyncBatchNorm", "on", "events.jsonl"),
+            seen("SyncBatchNorm", say("seen.on"), "events.jsonl"),
         ),
         values={"batch": spec.micro_batch},
         remedy=Remedy(preset=spec.preset, overrides={"sync_batchnorm": "false"}),

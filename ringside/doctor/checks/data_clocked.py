@@ -19,6 +19,7 @@ from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "DATA-010"
 CAUSE: Cause = "data"
@@ -44,7 +45,9 @@ def check(case: Case) -> Finding | None:
         "high" if is_sure else "medium",
         share_ratio=share,
         evidence=(
-            seen("waiting for images", f"{waited:.1f} ms a step", "events.jsonl"),
+            seen(
+                "waiting for images", say("seen.a_step", amount=f"{waited:.1f} ms"), "events.jsonl"
+            ),
             seen("step", f"{window_ms(case, 'step'):.1f} ms", "events.jsonl"),
             seen("windows", str(len(windows)), "events.jsonl"),
             seen("loader workers a rank", "-" if workers is None else str(workers), "events.jsonl"),

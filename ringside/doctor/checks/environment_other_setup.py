@@ -18,6 +18,7 @@ from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "ENVIRONMENT-011"
 CAUSE: Cause = "environment"
@@ -53,7 +54,7 @@ def _apart(case: Case) -> list[str]:
     pairs = asked_and_got(spec, observed)
     # None: a Ringside that did not look at this yet.
     return [
-        f"{name.replace('_', ' ')}: {asked} and {got}"
+        say("seen.asked_and_got", name=name.replace("_", " "), asked=asked, got=got)
         for name, (asked, got) in pairs.items()
         if asked != got and not (got is None and asked is not None)
     ]

@@ -54,8 +54,12 @@ def check(case: Case) -> Finding | None:
         "medium",
         share_ratio=lead.ms / lead.step_ms,
         evidence=(
-            seen(part, f"{lead.ms:.1f} ms a step longer", lead.source),
-            seen("others wait in backward", f"{lead.waiting_ms:.1f} ms a step", lead.source),
+            seen(part, say("seen.longer", amount=f"{lead.ms:.1f} ms"), lead.source),
+            seen(
+                "others wait in backward",
+                say("seen.a_step", amount=f"{lead.waiting_ms:.1f} ms"),
+                lead.source,
+            ),
             seen("step", f"{lead.step_ms:.1f} ms", lead.source),
         ),
         values={

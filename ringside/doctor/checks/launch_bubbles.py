@@ -18,6 +18,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
 from ringside.doctor.shares import both_steps, share_of
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "LAUNCH-010"
 CAUSE: Cause = "launch"
@@ -44,9 +45,15 @@ def check(case: Case) -> Finding | None:
         "low",
         share_ratio=share,
         evidence=(
-            seen("idle, for want of launches", f"{share:.0%} of the step", file_of(pace)),
+            seen(
+                "idle, for want of launches",
+                say("seen.of_step", share=f"{share:.0%}"),
+                file_of(pace),
+            ),
             *both_steps(case),
-            seen("a kernel takes", f"{kernel_us:.0f} µs in the mean", file_of(pace)),
+            seen(
+                "a kernel takes", say("seen.in_mean", amount=f"{kernel_us:.0f} µs"), file_of(pace)
+            ),
         ),
         values={"us": kernel_us, "rank": pace.rank},
     )

@@ -17,6 +17,7 @@ from ringside.doctor.figures import spec_of, wire_bytes
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "LINK-019"
 CAUSE: Cause = "link"
@@ -47,8 +48,12 @@ def check(case: Case) -> Finding | None:
         "high",
         severity="warning",
         evidence=(
-            seen("memory used", f"{used / 2**30:.1f} of {total / 2**30:.0f} GiB", "events.jsonl"),
-            seen("DDP would use", f"{need / 2**30:.1f} GiB", "16(1-1/n) bytes a parameter more"),
+            seen(
+                "memory used",
+                say("seen.memory", used=used / 2**30, total=total / 2**30),
+                "events.jsonl",
+            ),
+            seen("DDP would use", f"{need / 2**30:.1f} GiB", say("seen.more_bytes")),
             seen("parameters", f"{record.observed.num_parameters:,}", "events.jsonl"),
             seen("sent a step by FSDP", _mb(wire_bytes(parameters, num, FSDP_PASSES)), "3(n-1)/n"),
             seen("sent a step by DDP", _mb(wire_bytes(parameters, num, DDP_PASSES)), "2(n-1)/n"),

@@ -19,7 +19,7 @@ from ringside.doctor.phrasing import finding_of, seen
 from ringside.doctor.shares import transfer_share
 from ringside.doctor.variables import set_shown, taking_away
 from ringside.nccl_log import NcclLog
-from ringside.nccl_log.causes import names_of, why_not_direct
+from ringside.nccl_log.causes import listed, names_of, why_not_direct
 from ringside.trace.findings import Cause
 
 CODE = "LINK-011"
@@ -42,7 +42,7 @@ def check(case: Case) -> Finding | None:
         "low" if transport is None else "medium",
         share_ratio=transfer_share(case),
         evidence=tuple(evidence),
-        values={"names": " and ".join(variables), "how": how},
+        values={"names": listed(variables), "how": how},
         remedy=remedy,
     )
 

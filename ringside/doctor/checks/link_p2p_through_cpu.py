@@ -54,7 +54,11 @@ def _tried(case: Case, trial: Trial) -> Finding:
         "high",
         share_ratio=transfer_share(case),
         evidence=(
-            seen(f"{size / 1e6:.0f} MB without P2P", f"{ratio:.2f} times as fast", "sweep"),
+            seen(
+                say("seen.without_p2p", mb=size / 1e6),
+                say("seen.times_as_fast", ratio=ratio),
+                "sweep",
+            ),
             seen("its way", trial.transport or "-", "sweep"),
         ),
         values={"how": say("doctor.p2p_tried", mb=size / 1e6, ratio=ratio)},

@@ -42,7 +42,9 @@ def check(case: Case) -> Finding | None:
     trial = trial_of(case, **TUNED)
     faster = max(trial.ratios.items())[1] if trial and trial.outcome == "faster" else None
     if faster is not None:
-        evidence.append(seen("with 2 threads of 4 sockets", f"{faster:.1f} times faster", "sweep"))
+        evidence.append(
+            seen("with 2 threads of 4 sockets", say("seen.times_faster", ratio=faster), "sweep")
+        )
     return finding_of(
         CODE,
         CAUSE,

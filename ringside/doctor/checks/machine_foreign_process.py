@@ -60,11 +60,14 @@ def _named(gpu: GpuState) -> bool:
 def _strangers(gpu: GpuState) -> list[Evidence]:
     found = []
     for one in _foreign(gpu):
-        memory = "" if one.memory_bytes is None else f", {one.memory_bytes / 2**30:.1f} GiB"
         key = "stranger" if one.name or one.user else "stranger_unnamed"
-        known = " of ".join(part for part in (one.name, one.user) if part)
+        known = one.name or one.user
+        if one.name and one.user:
+            known = say("seen.of_user", name=one.name, user=one.user)
         who = say(f"doctor.{key}", who=known, pid=one.pid)
-        found.append(seen(f"GPU {gpu.index}", f"{who}{memory}", "NVML"))
+        if one.memory_bytes is not None:
+            who = say("seen.with_memory", who=who, gib=one.memory_bytes / 2**30)
+        found.append(seen(f"GPU {gpu.index}", who, "NVML"))
     return found
 
 
@@ -76,4 +79,4 @@ def _unseen(gpu: GpuState) -> Evidence | None:
     rest = gpu.memory_used_bytes - sum(share or 0 for share in shares)
     if rest <= UNSEEN_BYTES:
         return None
-    return seen(f"GPU {gpu.index}", f"{rest / 2**30:.1f} GiB of processes not seen here", "NVML")
+    return seen(f"GPU {gpu.index}", say("seen.unseen", gib=rest / 2**30), "NVML")

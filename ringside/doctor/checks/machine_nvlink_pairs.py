@@ -14,6 +14,7 @@ from ringside.doctor.case import Case
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "MACHINE-008"
 CAUSE: Cause = "link"
@@ -33,7 +34,7 @@ def check(case: Case) -> Finding | None:
         CAUSE,
         "high",
         evidence=(
-            seen("pairs with NVLink", f"{len(joined)} of {len(links)}", "NVML"),
+            seen("pairs with NVLink", say("seen.pairs", n=len(joined), all=len(links)), "NVML"),
             seen("these", pairs, "NVML"),
         ),
         values={"num": len(joined), "of": len(links), "pairs": pairs},

@@ -14,6 +14,7 @@ from ringside.doctor.findings import Evidence, Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.machine import GpuState
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "MACHINE-003"
 CAUSE: Cause = "link"
@@ -43,10 +44,14 @@ def _is_down(gpu: GpuState) -> bool:
 
 
 def _evidence(gpu: GpuState) -> Evidence:
-    value = (
-        f"PCIe {gpu.pcie_generation} x{gpu.pcie_width} of "
-        f"{gpu.max_pcie_generation} x{gpu.max_pcie_width}"
+    now, most = (
+        f"{generation} x{width}"
+        for generation, width in (
+            (gpu.pcie_generation, gpu.pcie_width),
+            (gpu.max_pcie_generation, gpu.max_pcie_width),
+        )
     )
+    value = say("seen.pcie", now=now, most=most)
     if gpu.copy_bytes_per_s is not None:
-        value += f", {gpu.copy_bytes_per_s / 1e9:.1f} GB/s from the host"
-    return seen(f"GPU {gpu.index}", value, "NVML, while copying")
+        value = say("seen.from_host", value=value, rate=gpu.copy_bytes_per_s / 1e9)
+    return seen(f"GPU {gpu.index}", value, say("seen.while_copying"))

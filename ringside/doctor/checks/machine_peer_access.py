@@ -42,7 +42,8 @@ def check(case: Case) -> Finding | None:
         "high" if refused else "low",
         severity="warning" if refused else "note",
         evidence=tuple(
-            seen(f"GPU {link.a} to {link.b}", _value(link), "NVML") for link in links[:MAX_PAIRS]
+            seen(say("seen.two_gpus", a=link.a, b=link.b), _value(link), "NVML")
+            for link in links[:MAX_PAIRS]
         ),
         values={"what": _what(machine, links, is_refused=bool(refused)), "num": len(links)},
     )

@@ -18,6 +18,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.looking import looked_in_time
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "MACHINE-004"
 CAUSE: Cause = "environment"
@@ -35,7 +36,7 @@ def check(case: Case) -> Finding | None:
     total, free = machine.shm_total_bytes, machine.shm_free_bytes
     if total >= LEAST_TOTAL_BYTES and (free is None or free >= LEAST_FREE_BYTES):
         return None
-    evidence = [seen("/dev/shm", f"{total / MIB:,.0f} MiB in all", "statvfs")]
+    evidence = [seen("/dev/shm", say("seen.in_all", amount=f"{total / MIB:,.0f} MiB"), "statvfs")]
     if free is not None:
         evidence.append(seen("free", f"{free / MIB:,.0f} MiB", "statvfs"))
     return finding_of(

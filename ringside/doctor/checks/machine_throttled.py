@@ -18,6 +18,7 @@ from ringside.doctor.looking import looked_in_time
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.machine import GpuState
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "MACHINE-002"
 CAUSE: Cause = "environment"
@@ -49,7 +50,7 @@ def check(case: Case) -> Finding | None:
 def _evidence(gpu: GpuState) -> Evidence:
     parts = [", ".join(gpu.throttle_reasons)]
     if gpu.sm_clock_mhz is not None and gpu.max_sm_clock_mhz is not None:
-        parts.append(f"{gpu.sm_clock_mhz} of {gpu.max_sm_clock_mhz} MHz")
+        parts.append(say("seen.clock", now=gpu.sm_clock_mhz, most=gpu.max_sm_clock_mhz))
     if gpu.temperature_c is not None:
         parts.append(f"{gpu.temperature_c:.0f} °C")
     return seen(f"GPU {gpu.index}", ", ".join(parts), "NVML")

@@ -16,6 +16,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
 from ringside.doctor.shares import exposed_share
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "NONE-011"
 CAUSE: Cause = "none"
@@ -39,8 +40,8 @@ def check(case: Case) -> Finding | None:
         share_ratio=exposed,
         severity="note",
         evidence=(
-            seen("overlap", f"{overlap:.0%} of the communication", file_of(pace)),
-            seen("exposed", f"{exposed:.1%} of the step", file_of(pace)),
+            seen("overlap", say("seen.of_communication", share=f"{overlap:.0%}"), file_of(pace)),
+            seen("exposed", say("seen.of_step", share=f"{exposed:.1%}"), file_of(pace)),
         ),
         values={"overlap": overlap},
     )

@@ -16,6 +16,7 @@ from ringside.doctor.figures import efficiency_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "NONE-010"
 CAUSE: Cause = "none"
@@ -39,7 +40,7 @@ def check(case: Case) -> Finding | None:
         evidence=(
             seen("step, one device", f"{base:.1f} ms", known.baseline_id or "baseline"),
             seen("step, all devices", f"{own:.1f} ms", "events.jsonl"),
-            seen("images/s", f"{known.value:.2f} times as many", "events.jsonl"),
+            seen("images/s", say("seen.times_as_many", ratio=known.value), "events.jsonl"),
         ),
         values={"speedup": known.value, "longer": own / base},
     )

@@ -16,6 +16,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.speedup import baseline_of
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "NONE-012"
 CAUSE: Cause = "none"
@@ -38,7 +39,9 @@ def check(case: Case) -> Finding | None:
         severity="note",
         evidence=(
             seen("this run", own, "spec.json"),
-            seen("baseline", {None: "none", "no": "fp32"}.get(other, other or ""), "runs"),
+            seen(
+                "baseline", {None: say("seen.none"), "no": "fp32"}.get(other, other or ""), "runs"
+            ),
         ),
         values={"precision": own, "command": request_command(baseline_of(spec))},
     )

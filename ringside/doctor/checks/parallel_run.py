@@ -16,6 +16,7 @@ from ringside.doctor.figures import efficiency_of, spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "PARALLEL-010"
 CAUSE: Cause = "data_parallel"
@@ -30,7 +31,7 @@ def check(case: Case) -> Finding | None:
     lost = None if known.efficiency_ratio is None else max(0.0, 1 - known.efficiency_ratio)
     evidence = [seen("strategy", "nn.DataParallel", "spec.json")]
     if known.value is not None:
-        what = f"{known.value:.2f}x on {spec.num_devices} GPUs"
+        what = say("seen.speedup", value=known.value, n=spec.num_devices)
         evidence.append(seen("speed-up", what, "events.jsonl"))
     return finding_of(
         CODE,

@@ -31,6 +31,7 @@ from ringside.doctor.figures import (
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "UNEXPLAINED-010"
 CAUSE: Cause = "unexplained"
@@ -54,8 +55,12 @@ def check(case: Case) -> Finding | None:
         "medium",
         share_ratio=lost.share,
         evidence=(
-            seen("time lost", f"{lost.ms:.1f} ms a step", lost.source),
-            seen("on the wire", f"{crossed / 1e6:.1f} MB a step", source_of_bytes(case)),
+            seen("time lost", say("seen.a_step", amount=f"{lost.ms:.1f} ms"), lost.source),
+            seen(
+                "on the wire",
+                say("seen.a_step", amount=f"{crossed / 1e6:.1f} MB"),
+                source_of_bytes(case),
+            ),
             seen("implied bandwidth", f"{implied / 1e9:.2f} GB/s", "both"),
             seen("of this link, measured", f"{best[0] / 1e9:.1f} GB/s", best[1]),
         ),

@@ -17,6 +17,7 @@ from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.trace.findings import Cause
+from ringside.words import say
 
 CODE = "UNUSED-010"
 CAUSE: Cause = "unused_parameters"
@@ -33,11 +34,13 @@ def check(case: Case) -> Finding | None:
     unused = ddp.unused_parameter_bytes if ddp is not None else None
     if unused:
         return None  # it is needed
-    evidence = [seen("find_unused_parameters", "on", "events.jsonl" if is_on else "console.log")]
+    evidence = [
+        seen("find_unused_parameters", say("seen.on"), "events.jsonl" if is_on else "console.log")
+    ]
     if WARNS in case.console:
         evidence.append(seen("DDP says", WARNS, "console.log"))
     if ddp is not None and ddp.has_rebuilt_buckets is not None:
-        rebuilt = "yes" if ddp.has_rebuilt_buckets else "no"
+        rebuilt = say("seen.yes" if ddp.has_rebuilt_buckets else "seen.no")
         evidence.append(seen("buckets laid out anew", rebuilt, "events.jsonl"))
     spec = spec_of(case)
     is_known = WARNS in case.console or unused == 0
