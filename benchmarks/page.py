@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shutil
 import statistics
 import subprocess
 import sys
@@ -45,6 +46,11 @@ NUM_RUNS = 50
 NUM_VIEWERS = 20
 REPEATS, NUM_NEWS = 100, 40
 BLOCK_S, NUM_BLOCKS = 15.0, 10
+NUM_PAINTINGS = 10
+PAINTED = {"tiles": ".rs-tile", "curves": "#curves svg path"}
+WHEN_PAINTED = "what => document.querySelector(what) && performance.now()"
+"""Milliseconds since the navigation began, asked in each frame."""
+
 SKIP_S = 4.0
 """At the beginning of a block: viewers come and go."""
 
@@ -60,8 +66,10 @@ def main() -> None:
         long, live = _make_runs(root)
         with _served(root) as (url, pid):
             page = Page(url, pid)
-            for name, run in (("of 12 windows", live), (f"of {LONG_STEPS:,} windows", long)):
+            both = {"of 12 windows": live, f"of {LONG_STEPS:,} windows": long}
+            for name, run in both.items():
                 _measure_run(page, run, name)
+            _measure_painting(url, both)
         if not given.without_training:
             for preset in ("single", "ddp"):
                 _measure_viewers(Path(folder) / preset, preset)
@@ -133,6 +141,30 @@ def _measure_run(page: Page, run: RunDir, name: str) -> None:
         values["seen"] = found["seen"]
     print(f"  tick with a new window, handler: {_spread(busy)}")
     print(f"  and its answer, handler: {_spread(polls)}; {statistics.median(sizes):.0f} B sent")
+
+
+def _measure_painting(url: str, runs: dict[str, RunDir]) -> None:
+    """From asking for the page in a browser to tiles, and to curves, that are drawn."""
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        print("no browser: drawing was not measured")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        tab = browser.new_context().new_page()
+        for name, run in runs.items():
+            shown: dict[str, list[float]] = {"tiles": [], "curves": []}
+            for _ in range(1 + NUM_PAINTINGS):
+                tab.goto(f"{url}/runs?run={run.id}", wait_until="commit")
+                for what, selector in PAINTED.items():
+                    found = tab.wait_for_function(WHEN_PAINTED, arg=selector, timeout=60_000)
+                    shown[what].append(found.json_value())
+            # The first time the browser also fetches and compiles Gradio.
+            for what, times in shown.items():
+                print(f"run {name}, {what} drawn: {_spread(times[1:])}; cold {times[0]:.0f} ms")
+        browser.close()
 
 
 def _measure_viewers(root: Path, preset: str) -> None:

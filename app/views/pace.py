@@ -12,7 +12,9 @@ PERIOD_S, MAX_PERIOD_S = 1.0, 10.0
 ANSWERS_PER_S = 5
 """Of all pages together while no core is free; one costs a core some 10 ms (benchmarks/page.py)."""
 
-FREE_CORES = 0.5
+FULL_BELOW, FREE_ABOVE = 0.5, 0.8
+"""Free cores. Apart, because pages that ask less leave more of a core free."""
+
 LOOK_S = 2.0
 FORGET_S = 60.0
 """A page that has not asked for so long is closed, or hidden and slowed down by its browser."""
@@ -55,7 +57,8 @@ class Pace:
             return seconds
 
     def _look(self, now: float) -> None:
-        self._looked, self._is_full = now, self._free() < FREE_CORES
+        self._looked = now
+        self._is_full = self._free() < (FREE_ABOVE if self._is_full else FULL_BELOW)
         for viewer in [one for one, asked in self._asked.items() if now - asked > FORGET_S]:
             del self._asked[viewer]
             self._told.pop(viewer, None)

@@ -36,6 +36,19 @@ def test_without_a_free_core_all_pages_share_a_few_answers():
     assert machine.ask(20) == [1.0] * 20
 
 
+def test_pages_that_ask_less_do_not_take_what_they_leave_for_a_free_core():
+    machine = Machine()
+    machine.ask(20)
+    machine.free = 0.4
+    assert machine.ask(20) == [4.0] * 20
+    machine.free = 0.7
+    assert machine.ask(20) == [None] * 20
+    machine.free = 0.9
+    assert machine.ask(20) == [1.0] * 20
+    machine.free = 0.7
+    assert machine.ask(20) == [None] * 20
+
+
 def test_few_viewers_are_never_slowed_down_and_many_never_for_long():
     machine = Machine()
     machine.free = 0.0
