@@ -121,7 +121,8 @@ def _way(
     words: dict[str, Any] = {
         "devices": here, "made_for": was.devices, "micro": micro, "old_micro": was.micro_batch,
         "steps": steps, "old_steps": was.steps, "batch": whole, "old_batch": was.global_batch,
-        "ratio": micro / was.micro_batch, "rate": rate, "rule": training.learning_rate_rule,
+        "ratio": micro / was.micro_batch, "rate": rate,
+        "rule": say(f"rule.{training.learning_rate_rule}"),
         "old_rate": peak_learning_rate(training, was.global_batch),
     }  # fmt: skip
     flags = ["--processes", str(here), "--batch", str(batch)]

@@ -6,6 +6,8 @@ every default, and the RunSpec tells for each value where it came from.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from ringside.checkpoints import find_resumable, read_about
@@ -23,6 +25,7 @@ from ringside.spec import (
     MAX_PROFILE_STEPS,
     MAX_RETRIES,
     AccelerateSettings,
+    DataSpec,
     Device,
     RunSpec,
     TrainingSettings,
@@ -89,13 +92,6 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     batch, batch_from = _global_batch(request, file.training, device, devices)
     data = parse_data(request.data, image_size=request.image_size, separator=request.separator)
     model = check_model(request.model or "resnet50")
-    sources = _sources(preset, request, changed)
-    sources |= {"num_processes": processes_from, "global_batch": batch_from}
-    sources["accelerate.num_processes"] = processes_from
-    if request.gpus is not None:
-        sources["gpu_ids"] = "flag"
-    if data.separator:
-        sources["data.separator"] = "flag"
     _refuse_emulated_bf16(file.accelerate.mixed_precision, chosen[:devices])
     spec = RunSpec(
         preset=preset.name,
@@ -118,7 +114,8 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
         beside=request.beside,
         time_limit_s=check_time_limit(request.time_limit_s),
         retries=_retries(request.retries),
-        sources=sources,
+        sources=_sources(preset, request, changed)
+        | _sources_here(request, data, processes_from=processes_from, batch_from=batch_from),
         request_id=request.request_id,
     )
     refuse_unable(spec)
@@ -145,30 +142,18 @@ def continue_run(
     spec = run.read(run.spec, RunSpec)
     if spec is None:
         raise SpecError(say("request.no_spec", id=run.id))
-    folder = find_resumable(run)
-    if folder is None:
-        raise SpecError(say("request.no_checkpoint", id=run.id))
+    folder = _resumable(run)
     total = _epochs(epochs) or spec.epochs
-    about = read_about(folder)
-    begins = about.unevaluated or about.epoch or 1
-    if begins > total:
-        raise SpecError(_nothing_left(run.name, begins - 1, spec.epochs))
-    count = spec.num_devices
-    if gpus is not None or processes not in (None, count):
-        request = RunRequest(preset=spec.preset, processes=processes, gpus=gpus)
-        request = _for_gpus(request, spec)
-        count, _ = _devices(request, spec, hardware, spec.threads_per_device)
-    same = gpus is None and {gpu.index for gpu in hardware.gpus} >= set(spec.gpu_ids)
-    kept = spec.gpu_ids if same and count == len(spec.gpu_ids) else gpus
-    chosen = choose_gpus(kept or None, hardware)[:count]
+    _refuse_finished(run, folder, total, planned=spec.epochs)
+    count, chosen = _devices_again(spec, hardware, processes, gpus)
     _refuse_emulated_bf16(spec.accelerate.mixed_precision, chosen)
     _refuse_both(queue, beside)
-    one = spec.strategy == "data_parallel"
+    num_processes = 1 if spec.strategy == "data_parallel" else count
     return msgspec.structs.replace(
         spec,
         epochs=total,
-        num_processes=1 if one else count,
-        accelerate=msgspec.structs.replace(spec.accelerate, num_processes=1 if one else count),
+        num_processes=num_processes,
+        accelerate=msgspec.structs.replace(spec.accelerate, num_processes=num_processes),
         gpu_ids=tuple(gpu.index for gpu in chosen),
         resume_from=str(folder),
         request_id=None,
@@ -178,6 +163,36 @@ def continue_run(
         retries=spec.retries if spec.retry_of is None else MAX_RETRIES,
         retry_of=None,
     )
+
+
+def _resumable(run: RunDir) -> Path:
+    folder = find_resumable(run)
+    if folder is None:
+        raise SpecError(say("request.no_checkpoint", id=run.id))
+    return folder
+
+
+def _refuse_finished(run: RunDir, folder: Path, total: int, *, planned: int) -> None:
+    """A checkpoint after which none of the `total` epochs is left."""
+    about = read_about(folder)
+    done = (about.unevaluated or about.epoch or 1) - 1
+    if done >= total:
+        key = "request.trained_so_far" if done < planned else "request.trained_all"
+        raise SpecError(say(key, name=run.name, done=done))
+
+
+def _devices_again(
+    spec: RunSpec, hardware: Hardware, processes: int | None, gpus: tuple[int, ...] | None
+) -> tuple[int, tuple[Gpu, ...]]:
+    """How many devices go on and which GPUs: those of before, where they are there and fit."""
+    count = spec.num_devices
+    if gpus is not None or processes not in (None, count):
+        request = RunRequest(preset=spec.preset, processes=processes, gpus=gpus)
+        request = _for_gpus(request, spec)
+        count, _ = _devices(request, spec, hardware, spec.threads_per_device)
+    same = gpus is None and {gpu.index for gpu in hardware.gpus} >= set(spec.gpu_ids)
+    kept = spec.gpu_ids if same and count == len(spec.gpu_ids) else gpus
+    return count, choose_gpus(kept or None, hardware)[:count]
 
 
 def _for_gpus(request: RunRequest, settings: PresetFile | RunSpec) -> RunRequest:
@@ -202,12 +217,6 @@ def _retries(asked: int) -> int:
 def _refuse_both(queue: bool, beside: bool) -> None:
     if queue and beside:
         raise SpecError(say("request.queue_or_beside"))
-
-
-def _nothing_left(name: str, done: int, planned: int) -> str:
-    if done < planned:
-        return say("request.trained_so_far", name=name, done=done)
-    return say("request.trained_all", name=name, done=done)
 
 
 def _refuse_idle(preset: Preset, file: PresetFile, changed: frozenset[str]) -> None:
@@ -367,4 +376,20 @@ def _sources(preset: Preset, request: RunRequest, changed: frozenset[str]) -> di
     threads = f"environment.{THREADS_VARIABLE}"
     if threads in changed or threads in preset.given:
         table["threads_per_device"] = "flag" if threads in changed else "preset"
+    return table
+
+
+def _sources_here(
+    request: RunRequest, data: DataSpec, *, processes_from: str, batch_from: str
+) -> dict[str, str]:
+    """The same for what became known only on this machine and of these data."""
+    table = {
+        "num_processes": processes_from,
+        "global_batch": batch_from,
+        "accelerate.num_processes": processes_from,
+    }
+    if request.gpus is not None:
+        table["gpu_ids"] = "flag"
+    if data.separator:
+        table["data.separator"] = "flag"
     return table

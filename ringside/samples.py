@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ringside.rundir import RunDir
+from ringside.words import translated
 
 MAX_POINTS = 300
 
@@ -152,6 +153,11 @@ class _Column:
 def series_of(samples: Sequence[Sample], max_points: int = MAX_POINTS) -> tuple[Series, ...]:
     """The curves of samples; what no sample has is no curve."""
     return tuple(_series(column, max_points) for column in _columns(samples))
+
+
+def reason_told(reason: str) -> str:
+    """A word for what holds clocks down, in the language that is spoken."""
+    return translated(f"throttle.{reason}", reason.replace("_", " "))
 
 
 def throttled(samples: Sequence[Sample]) -> dict[int, dict[str, float]]:

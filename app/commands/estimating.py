@@ -206,7 +206,7 @@ def _print_sentences(head: str, by_preset: dict[str, tuple[str, ...]]) -> None:
 def _table(found: list[Estimate]) -> Table:
     from rich.table import Table
 
-    from app.commands.tables import number, seconds
+    from app.commands.tables import number, seconds, share
 
     table = Table(box=None, header_style="dim", pad_edge=False)
     titles = (
@@ -221,8 +221,8 @@ def _table(found: list[Estimate]) -> Table:
         table.add_row(
             one.preset, number(one.step_ms, ".1f"), between,
             seconds(one.epoch_time_s), number(one.samples_per_s, ",.0f"),
-            number(one.speedup, ".2f") + "x", number(one.exposed_ratio, ".0%"),
-            number(one.gain_ratio, ".0%"), number(memory, ".2f"), one.confidence,
+            number(one.speedup, ".2f") + "x", share(one.exposed_ratio),
+            share(one.gain_ratio), number(memory, ".2f"), one.confidence,
         )  # fmt: skip
     return table
 

@@ -9,10 +9,12 @@ from app.commands.machine import healthy
 from app.commands.printing import print_some, printable
 from app.commands.reading import print_columns
 from ringside.doctor import Finding
+from ringside.environment_lint import in_words
 from ringside.machine import GpuState, Link, Machine, Process
 from ringside.machine.host import FIRST_PORT, NUM_PORTS
 from ringside.measurements import Series, Sweep
-from ringside.words import say
+from ringside.samples import reason_told
+from ringside.words import percent, say
 
 if TYPE_CHECKING:
     from ringside.measurements.bandwidths import Bandwidth
@@ -39,7 +41,10 @@ def print_machine(machine: Machine) -> None:
     print(f"\n{_host_line(machine)}")
     print_some(
         "\nvariables that are set",
-        [f"{one.name}={one.value} ({one.level}): {one.about}" for one in machine.variables],
+        [
+            f"{one.name}={one.value} ({one.level}): {in_words(one).about}"
+            for one in machine.variables
+        ],
     )
     print_some("\nnot read", list(machine.problems))
 
@@ -84,11 +89,11 @@ def _gpu_row(gpu: GpuState) -> list[str]:
         str(gpu.index),
         gpu.name,
         _of(None if used is None else used / GIB, None if total is None else total / GIB, ".1f"),
-        DASH if gpu.utilisation_ratio is None else f"{gpu.utilisation_ratio:.0%}",
+        DASH if gpu.utilisation_ratio is None else percent(gpu.utilisation_ratio),
         _of(gpu.power_w, gpu.power_limit_w, ".0f"),
         DASH if gpu.temperature_c is None else f"{gpu.temperature_c:.0f} °C",
         _of(gpu.sm_clock_mhz, gpu.max_sm_clock_mhz, "d"),
-        ", ".join(gpu.throttle_reasons) or DASH,
+        ", ".join(map(reason_told, gpu.throttle_reasons)) or DASH,
         _pcie(gpu),
         DASH if gpu.copy_bytes_per_s is None else f"{gpu.copy_bytes_per_s / 1e9:.1f} GB/s",
         DASH if gpu.num_nvlinks is None else str(gpu.num_nvlinks),
@@ -262,7 +267,7 @@ def _print_experiments(sweep: Sweep) -> None:
         lines.append(f"{name}: {trial.outcome} ({ratios}){way}")
     print_some("\nexperiments, all-reduce against the machine as it is", lines)
     if (drift := drift_ratio(sweep)) is not None:
-        print(f"Two launches of the machine as it is differed by up to {drift:.0%}.")
+        print(f"Two launches of the machine as it is differed by up to {percent(drift)}.")
     print_some("\nexperiments that did not start", list(sweep.failed))
 
 

@@ -25,7 +25,7 @@ from ringside.run import EpochRow, RunRecord
 from ringside.rundir import RunDir
 from ringside.sentences import plan_sentence
 from ringside.speedup import SpeedUp, speedup_of
-from ringside.words import say
+from ringside.words import percent, say
 
 DASH = "–"
 PIPE_WIDTH = 240
@@ -39,6 +39,11 @@ def number(value: float | None, form: str = ".3f", unit: str = "") -> str:
 def seconds(value: float | None) -> str:
     """A duration; short epochs need the second decimal."""
     return number(value, ".2f" if value is not None and value < 10 else ".1f", " s")
+
+
+def share(value: float | None) -> str:
+    """A ratio as `65 %`."""
+    return DASH if value is None else percent(value)
 
 
 def speedup_text(measured: SpeedUp) -> str:

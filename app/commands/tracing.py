@@ -16,6 +16,7 @@ from ringside.doctor import case_of_files, diagnose
 from ringside.trace import Facts, RankFacts, judge
 from ringside.trace.files import shown
 from ringside.trace.report import report_of
+from ringside.words import percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -88,7 +89,7 @@ def _sums(facts: Facts) -> Table:
     )  # fmt: skip
     for rank in facts.ranks:
         sums = rank.totals
-        overlap = "-" if sums.overlap_ratio is None else f"{sums.overlap_ratio:.1%}"
+        overlap = "-" if sums.overlap_ratio is None else percent(sums.overlap_ratio, 1)
         table.add_row(
             str(rank.rank), _ms(sums.span_us), _ms(sums.compute_us), _ms(sums.comm_us),
             _ms(sums.overlapped_us), overlap, _ms(sums.exposed_us), _ms(rank.transfer_us),

@@ -29,12 +29,10 @@ Handler = Callable[..., Any]
 PRIVATE: dict[str, Any] = {"api_visibility": "private"}
 """Named, but not offered to clients; the token is what protects, not this."""
 
-QUICK: dict[str, Any] = {
-    "api_visibility": "private",
-    "queue": False,
-    "concurrency_limit": None,
-    "show_progress": "hidden",
-}
+QUEUED = PRIVATE | {"concurrency_limit": None, "show_progress": "hidden"}
+"""For handlers that may take a moment; no viewer waits for another."""
+
+QUICK = QUEUED | {"queue": False}
 """For handlers that answer in milliseconds: one request, and no viewer waits for another."""
 
 OFTEN = QUICK | {"preprocess": False, "postprocess": False}

@@ -7,20 +7,18 @@ same machine comes first.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
 import msgspec
 
 from app.views.check_messages import CheckMessage, Found, OddPicture, Progress, Refused
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, give_way, tell_the_page
 from ringside.data import check_data, odd_images
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
 from ringside.words import speak
 
-NICE = 10
 PROGRESS_PAUSE_S = 0.2
 
 
@@ -28,10 +26,10 @@ def main() -> int:
     """0 when there is a report or a sentence, 130 when it was stopped."""
     speak(sys.argv[1])
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=DataSpec)
-    os.nice(NICE)
+    give_way()
     end_with_the_page()
     try:
-        _say(_checked(spec))
+        tell_the_page(_checked(spec))
     except KeyboardInterrupt:
         return 130
     return 0
@@ -45,7 +43,7 @@ def _checked(spec: DataSpec) -> CheckMessage:
         now = time.monotonic()
         if done == total or now - said > PROGRESS_PAUSE_S:
             said = now
-            _say(Progress(done, total))
+            tell_the_page(Progress(done, total))
 
     try:
         report = check_data(spec, progress=progress)
@@ -53,11 +51,6 @@ def _checked(spec: DataSpec) -> CheckMessage:
         return Refused(str(error))
     odd = (OddPicture(image.kind, image.file, image.png) for image in odd_images(report))
     return Found(report, tuple(odd))
-
-
-def _say(message: CheckMessage) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
-    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -6,13 +6,17 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import msgspec
+
 from ringside.launch.plan import import_environment, without_secrets
 
+NICE = 10
 GRACE_S = 5.0
 POLL_S = 0.05
 MAX_ERROR_BYTES = 4000
@@ -102,6 +106,17 @@ class Child:
         timer.daemon = True
         self._timers.append(timer)
         timer.start()
+
+
+def give_way() -> None:
+    """For a child: whatever trains on this machine comes first."""
+    os.nice(NICE)
+
+
+def tell_the_page(message: object) -> None:
+    """For a child: one message, as a line of JSON on standard output."""
+    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def end_with_the_page() -> None:

@@ -11,7 +11,9 @@ from app.views.charts.figure import Picture
 from ringside.doctor import Diagnosis, Finding
 from ringside.doctor.applying import command_for
 from ringside.doctor.walkthrough import Point
+from ringside.environment_lint import in_words
 from ringside.machine import GpuState, Machine
+from ringside.samples import reason_told
 from ringside.spec import RunSpec
 from ringside.words import catalogue, say
 
@@ -160,7 +162,7 @@ def machine_view(machine: Machine) -> MachineView:
     return MachineView(
         gpus=tuple(_gpu(gpu) for gpu in machine.gpus),
         host=tuple(_host(machine)),
-        variables=tuple((one.name, one.value, one.about) for one in machine.variables),
+        variables=tuple((one.name, one.value, in_words(one).about) for one in machine.variables),
         problems=machine.problems,
         looked=say("consult.looked", when=figures.clock(machine.t)) if machine.t else "",
     )
@@ -176,12 +178,14 @@ def _gpu(gpu: GpuState) -> tuple[str, ...]:
         for one in gpu.processes
         if not one.is_ours
     )
-    throttled = f" ({', '.join(gpu.throttle_reasons)})" if gpu.throttle_reasons else ""
+    if gpu.throttle_reasons:
+        reasons = ", ".join(map(reason_told, gpu.throttle_reasons))
+        clock = say("consult.clock_held", clock=clock, reasons=reasons)
     return (
         f"{gpu.index} · {gpu.name}",
         memory,
         figures.percent(gpu.utilisation_ratio),
-        f"{clock}{throttled}",
+        clock,
         _pcie(gpu),
         users or say("consult.nobody"),
     )

@@ -6,7 +6,6 @@ are large and charts need a renderer, so the page's server holds neither.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import msgspec
 from app.views import figures
 from app.views.charts.drawing import picture
 from app.views.charts.selection import figures_of, gaps_of
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, give_way, tell_the_page
 from app.views.doctor import DoctorView, cards_of, machine_view, points_of
 from app.views.doctor_messages import Answer, Refused, Seen, Visit
 from ringside.doctor import case_of_run, diagnose
@@ -25,14 +24,12 @@ from ringside.errors import RingsideError
 from ringside.rundir import RunDir
 from ringside.words import speak
 
-NICE = 10
-
 
 def main() -> int:
     """0 when there is a view or a sentence, 130 when it was stopped."""
     visit = msgspec.json.decode(sys.stdin.buffer.readline(), type=Visit)
     speak(visit.language)
-    os.nice(NICE)
+    give_way()
     end_with_the_page()
     try:
         answer: Answer = Seen(look(Path(visit.root), visit.run_id))
@@ -40,8 +37,7 @@ def main() -> int:
         answer = Refused(str(error))
     except KeyboardInterrupt:
         return 130
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    sys.stdout.buffer.flush()
+    tell_the_page(answer)
     return 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, tell_the_page
 from app.views.measuring_messages import Done, Failed, Message, Order, Said
 from ringside.doctor import measuring
 from ringside.errors import RingsideError
@@ -32,7 +32,7 @@ def main() -> int:
         answer = Failed(str(error))
     except KeyboardInterrupt:
         return 130
-    _tell(answer)
+    tell_the_page(answer)
     return int(isinstance(answer, Failed))
 
 
@@ -51,12 +51,7 @@ def measure_run(run: RunDir, root: Path) -> str:
 
 
 def _say(line: str) -> None:
-    _tell(Said(line))
-
-
-def _tell(message: Message) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
-    sys.stdout.buffer.flush()
+    tell_the_page(Said(line))
 
 
 if __name__ == "__main__":

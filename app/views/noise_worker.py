@@ -5,19 +5,16 @@ Reads one `Pair` as a line of JSON, writes one `Worked`, and ends.
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import msgspec
 
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, give_way, tell_the_page
 from ringside.compare import kept_differences
 from ringside.run import fold_run
 from ringside.rundir import RunDir
 from ringside.scores import Differences
-
-NICE = 10
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -36,15 +33,14 @@ class Worked(msgspec.Struct, frozen=True):
 def main() -> int:
     """0, or 130 when it was stopped."""
     pair = msgspec.json.decode(sys.stdin.buffer.readline(), type=Pair)
-    os.nice(NICE)
+    give_way()
     end_with_the_page()
     try:
         first, second = (fold_run(RunDir(Path(path))) for path in (pair.first, pair.second))
         answer = Worked(kept_differences(first, second))
     except KeyboardInterrupt:
         return 130
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    sys.stdout.buffer.flush()
+    tell_the_page(answer)
     return 0
 
 

@@ -6,25 +6,22 @@ and ends. Traces are large and charts need a renderer, so the page's server hold
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import msgspec
 
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, give_way, tell_the_page
 from app.views.playbook_export import Made, Order, export_playbook
 from ringside.errors import RingsideError
 from ringside.words import speak
-
-NICE = 10
 
 
 def main() -> int:
     """0 when there is a playbook or a sentence, 130 when it was stopped."""
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
     speak(order.language)
-    os.nice(NICE)
+    give_way()
     end_with_the_page()
     try:
         path = export_playbook(
@@ -35,8 +32,7 @@ def main() -> int:
         made = Made(refusal=str(error))
     except KeyboardInterrupt:
         return 130
-    sys.stdout.buffer.write(msgspec.json.encode(made) + b"\n")
-    sys.stdout.buffer.flush()
+    tell_the_page(made)
     return 0
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.views.child import end_with_the_page
+from app.views.child import end_with_the_page, tell_the_page
 from ringside.data import ImageSplit, open_data, thumbnail
 from ringside.errors import RingsideError
 from ringside.spec import DataSpec
@@ -54,8 +54,7 @@ def main() -> int:
         answer = Samples(sentence=str(error))
     except KeyboardInterrupt:
         return 130
-    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
-    sys.stdout.buffer.flush()
+    tell_the_page(answer)
     return 0
 
 

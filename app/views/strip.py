@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.views import figures
-from ringside.samples import Sample, Series, series_of, throttled
+from ringside.samples import Sample, Series, reason_told, series_of, throttled
 from ringside.words import say
 
 NUM_SAMPLES = 150
@@ -104,7 +104,7 @@ def _value(line: Series, *, with_arrow: bool) -> str:
 
 def _held_down(shares: Mapping[str, float]) -> str:
     words: Iterable[str] = (
-        say("strip.held", reason=reason.replace("_", " "), share=figures.percent(share))
+        say("strip.held", reason=reason_told(reason), share=figures.percent(share))
         for reason, share in sorted(shares.items(), key=lambda item: -item[1])
     )
     return "; ".join(words)

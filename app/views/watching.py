@@ -15,7 +15,7 @@ from ringside.launch.blame import waiting_sentence
 from ringside.remedies import failure_kind, what_to_try
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
-from ringside.samples import Series, read_samples, series_of, throttled
+from ringside.samples import Series, read_samples, reason_told, series_of, throttled
 from ringside.words import say
 
 GIB = 2**30
@@ -94,7 +94,7 @@ def _gpu_parts(names: dict[str, Series], slowed: dict[str, float]) -> Iterator[s
             yield say("samples.link", link=name, sent=out, received=back)
     for reason, ratio in slowed.items():
         if ratio >= OFTEN_RATIO:
-            yield say("samples.slowed", reason=reason, share=100 * ratio)
+            yield say("samples.slowed", reason=reason_told(reason), share=100 * ratio)
 
 
 def _rank_parts(names: dict[str, Series]) -> Iterator[str]:

@@ -139,21 +139,18 @@ def _compared(
     is_reference = record is reference
     speeds_apart = _speeds_apart(reference, record)
     apart = scores_apart(reference, record)
-    comparable = not apart and not is_reference
+    base = None if apart or is_reference else reference
     scored = last_scored(record)
-    base = last_scored(reference) if comparable else None
-    found = differ(reference, record) if comparable else None
-    deltas = {metric: _delta(scored, base, metric) for metric in METRICS}
+    found = differ(base, record) if base else None
+    deltas = _deltas(scored, last_scored(base) if base else None)
     intervals: dict[Metric, Interval | None] = found.means if found else {}
-    own_rate, base_rate = record.steady_samples_per_s, reference.steady_samples_per_s
-    rate_ratio = None
-    if own_rate and base_rate and not speeds_apart and not is_reference:
-        rate_ratio = own_rate / base_rate
+    rate_ratio = None if speeds_apart or is_reference else _rate_ratio(record, reference)
     judged = Gate(verdict="reference") if is_reference else gate(
         deltas, intervals, num_images=found.num_samples if found else 0, rate_ratio=rate_ratio,
         apart=apart,
     )  # fmt: skip
-    epoch_time_s, cost = _steady_epoch_time(record), cost_of(record)
+    samples_per_s, epoch_time_s = record.steady_samples_per_s, _steady_epoch_time(record)
+    cost = cost_of(record)
     return ComparedRun(
         id=record.id,
         preset=spec.preset,
@@ -163,7 +160,7 @@ def _compared(
         global_batch=spec.global_batch,
         mixed_precision=spec.accelerate.mixed_precision,
         epoch_time_s=epoch_time_s,
-        samples_per_s=own_rate,
+        samples_per_s=samples_per_s,
         rate_ratio=rate_ratio,
         speedup=gain,
         **_scores(scored, deltas, intervals),
@@ -173,11 +170,9 @@ def _compared(
         wall_time_until=cost.until if cost else None,
         device_hours=cost.device_hours if cost else None,
         predicted=predicted_of(
-            record, epoch_time_s=epoch_time_s, samples_per_s=own_rate, speedup=gain.value
+            record, epoch_time_s=epoch_time_s, samples_per_s=samples_per_s, speedup=gain.value
         ),
-        classes=compared_classes(
-            last_classes(record), last_classes(reference) if comparable else None, found
-        ),
+        classes=compared_classes(last_classes(record), last_classes(base) if base else None, found),
         not_comparable=tuple(apart),
         speed_not_comparable=tuple(one for one in speeds_apart if one not in apart),
     )
@@ -237,9 +232,18 @@ def last_scored(record: RunRecord) -> EpochRow | None:
     return next((row for row in reversed(record.epochs) if row.num_evaluated is not None), None)
 
 
-def _delta(a: EpochRow | None, b: EpochRow | None, name: str) -> float | None:
-    x, y = getattr(a, name, None), getattr(b, name, None)
-    return None if x is None or y is None else float(x - y)
+def _deltas(scored: EpochRow | None, base: EpochRow | None) -> dict[Metric, float | None]:
+    """By metric how much higher the first evaluation scored; None where one has no score."""
+    deltas: dict[Metric, float | None] = {}
+    for metric in METRICS:
+        own, others = getattr(scored, metric, None), getattr(base, metric, None)
+        deltas[metric] = None if own is None or others is None else float(own - others)
+    return deltas
+
+
+def _rate_ratio(record: RunRecord, reference: RunRecord) -> float | None:
+    own, others = record.steady_samples_per_s, reference.steady_samples_per_s
+    return own / others if own and others else None
 
 
 def _steady_epoch_time(record: RunRecord) -> float | None:

@@ -13,7 +13,7 @@ from ringside.doctor.shares import exposed_share
 from ringside.doctor.traced import as_finding
 from ringside.doctor.weighing import weight_of
 from ringside.trace.judging import lacking, unexplained
-from ringside.words import say
+from ringside.words import percent, say
 
 # MLPerf-like ResNet-50 on 8 GPUs of one machine: 97 % in FP32, 84 to 87 % with 16 bits
 # (NVIDIA/DeepLearningExamples, resnet50v1.5).
@@ -54,14 +54,14 @@ def nothing_found(case: Case) -> Finding | None:
     if exposed is not None and exposed >= WARNING:
         return None
     scaling = say(f"seen.{known.scaling}") if known.scaling else ""
-    efficiency = say("seen.efficiency", ratio=f"{known.efficiency_ratio:.0%}", scaling=scaling)
+    efficiency = say("seen.efficiency", ratio=percent(known.efficiency_ratio), scaling=scaling)
     evidence = [
         seen("efficiency", efficiency, "events.jsonl"),
         seen("images/s", f"{known.samples_per_s:.0f}", "events.jsonl"),
     ]
     if exposed is not None:
         evidence.append(
-            seen("exposed communication", say("seen.of_step", share=f"{exposed:.1%}"), "trace")
+            seen("exposed communication", say("seen.of_step", share=percent(exposed, 1)), "trace")
         )
     return finding_of(
         "NONE-001", "none", "high" if exposed is not None else "medium", severity="note",

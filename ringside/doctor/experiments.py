@@ -8,7 +8,7 @@ from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
 from ringside.doctor.findings import Evidence
 from ringside.trace.findings import Confidence
-from ringside.words import say
+from ringside.words import percent, say
 
 if TYPE_CHECKING:
     from ringside.measurements.attribution import Attribution, Part
@@ -57,7 +57,7 @@ def parts_shown(found: Attribution) -> tuple[Evidence, ...]:
     parts = (
         Evidence(
             label=say(f"doctor.experiment_{part.name}"),
-            value=f"{part.ms:.1f} ± {part.spread_ms:.1f} ms, {part.share_ratio:.0%}",
+            value=f"{part.ms:.1f} ± {part.spread_ms:.1f} ms, {percent(part.share_ratio)}",
             source=EXPERIMENT,
         )
         for part in found.parts

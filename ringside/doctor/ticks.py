@@ -25,7 +25,7 @@ from ringside.doctor.shares import exposed_share
 from ringside.doctor.variables import variables_of
 from ringside.run import EpochRow, RunRecord
 from ringside.spec import RunSpec
-from ringside.words import say
+from ringside.words import percent, say
 
 State = Literal["ok", "attention", "unknown"]
 ACCUMULATED = 4
@@ -104,12 +104,12 @@ def overlap(case: Case) -> tuple[State, tuple[Figure, ...]]:
             _figure("overlap", None, None, "trace"), _figure("exposed", None, None, "trace"),
         )  # fmt: skip
     pace, exposed = case.facts.pace, exposed_share(case) or 0.0
-    ratio = pace.totals.overlap_ratio
+    ratio, waiting = pace.totals.overlap_ratio, pace.breakdown.ratio("exposed_wait")
     figures = (
-        _figure("overlap", say("doctor.walk_no_communication") if ratio is None else f"{ratio:.0%}",
+        _figure("overlap", say("doctor.walk_no_communication") if ratio is None else percent(ratio),
                 file_of(pace), "trace"),
-        _figure("exposed", f"{exposed:.1%}", file_of(pace), "trace"),
-        _figure("waiting", f"{pace.breakdown.ratio('exposed_wait'):.1%}", file_of(pace), "trace"),
+        _figure("exposed", percent(exposed, 1), file_of(pace), "trace"),
+        _figure("waiting", percent(waiting, 1), file_of(pace), "trace"),
     )  # fmt: skip
     return ("attention" if exposed >= WARNING else "ok"), figures
 
@@ -126,7 +126,7 @@ def accumulation(case: Case) -> tuple[State, tuple[Figure, ...]]:
         _figure("rate", None if spec is None else _rate(spec), "spec.json", "run"),
     ]  # fmt: skip
     if steps == 1:
-        shown = None if bound is None else f"{bound:.1%}"
+        shown = None if bound is None else percent(bound, 1)
         figures.append(_figure("bound", shown, "trace", "trace", k=ACCUMULATED))
     if spec is not None and steps > 1:
         return ("attention" if spec.keeps_global_batch else "ok"), tuple(figures)

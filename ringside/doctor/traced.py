@@ -18,7 +18,7 @@ from ringside.trace import Facts, RankFacts
 from ringside.trace import Finding as TraceFinding
 from ringside.trace.findings import Cause
 from ringside.trace.judging import all_checks, lacking
-from ringside.words import catalogue, say
+from ringside.words import catalogue, percent, say
 
 # Parts of the breakdown that are shown for every finding, largest first, from this share on.
 SHOWN = 0.03
@@ -80,7 +80,7 @@ def _signs(code: str, rank: RankFacts) -> tuple[tuple[str, str], ...]:
     if code == "UNUSED-001":
         return (("searches", f"{host.num_searches:.0f}"),)
     if code in ("LATE-001", "LATE-002"):
-        waiting = f"{rank.breakdown.ratio('exposed_wait'):.1%}"
+        waiting = percent(rank.breakdown.ratio("exposed_wait"), 1)
         return (("computing", f"{rank.breakdown.compute_us / num / 1000:.1f} ms"),
                 ("waiting", waiting))  # fmt: skip
     return ()
@@ -94,7 +94,7 @@ def _parts(rank: RankFacts, stretch: Stretch | None) -> Iterator[Evidence]:
     parts = [(rank.breakdown.ratio(name), name) for name in PARTS]
     for share, name in sorted(parts, reverse=True):
         if share >= SHOWN:
-            value = f"{share:.0%}"
+            value = percent(share)
             if stretch is not None:
                 value = say("seen.profiled", amount=f"{share * step_ms:.1f} ms")
             yield seen(say(f"doctor.part_{name}"), value, file_of(rank))

@@ -12,7 +12,7 @@ from ringside.doctor.figures import spec_of, transport_of
 from ringside.doctor.findings import Evidence, Finding, Severity
 from ringside.doctor.phrasing import Remedy, finding_of, seen
 from ringside.environment_lint import Finding as Variable
-from ringside.environment_lint import Level
+from ringside.environment_lint import Level, in_words
 from ringside.nccl_log import NcclLog
 from ringside.nccl_log.causes import (
     listed,
@@ -124,7 +124,8 @@ def found_at(
         severity=severity,
         remedy=remedy if can_unset else Remedy(),
         evidence=tuple(
-            seen(f"{one.name}={one.value}", one.why or one.about, ENVIRONMENT) for one in found
+            seen(f"{one.name}={one.value}", one.why or one.about, ENVIRONMENT)
+            for one in map(in_words, found)
         ),
         values={
             "how": how,

@@ -179,19 +179,16 @@ def measure_experiment(
     arms = {name: _unmeasured(spec, name) for name in names}
     latest: Experiment | None = None
     refusals: dict[ArmName, str] = {}
-    there = sorted(names, key=lambda name: name != "many")
-    order = [*there, *reversed(there)]
+    order = _there_and_back(names)
     for number, name in enumerate(order, start=1):
         if arms[name].problem is not None:
             continue  # It would not start a second time either.
         say(word("probes.arm", number=number, total=len(order), arm=word(f"probes.{name}")))
         try:
-            with remembering() as english, probe_folder() as run:
-                chosen = _with_decoder(spec_of_arm(spec, name), arms["many"].decoder)
-                latest = launch_probe(
-                    chosen, run, "step",
-                    ["--seconds", str(seconds_per_arm / NUM_ROUNDS), *WITHOUT[name]], Experiment,
-                    timeout_s=timeout_s,
+            with remembering() as english:
+                latest = _launch_arm(
+                    _with_decoder(spec_of_arm(spec, name), arms["many"].decoder), name,
+                    seconds=seconds_per_arm / NUM_ROUNDS, timeout_s=timeout_s,
                     environment=dict.fromkeys(shell) | transport | spec.environment,
                 )  # fmt: skip
         except RingsideError as error:
@@ -208,6 +205,23 @@ def measure_experiment(
         latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values()),
         transport=transport_variables(transport | spec.environment),
     )  # fmt: skip
+
+
+def _there_and_back(names: Sequence[ArmName]) -> list[ArmName]:
+    there = sorted(names, key=lambda name: name != "many")
+    return [*there, *reversed(there)]
+
+
+def _launch_arm(
+    spec: RunSpec, name: ArmName, *, seconds: float, timeout_s: float,
+    environment: Mapping[str, str | None],
+) -> Experiment:  # fmt: skip
+    """One round of one arm, in processes of its own."""
+    arguments = ["--seconds", str(seconds), *WITHOUT[name]]
+    with probe_folder() as run:
+        return launch_probe(
+            spec, run, "step", arguments, Experiment, timeout_s=timeout_s, environment=environment
+        )
 
 
 def _with_decoder(spec: RunSpec, decoder: str | None) -> RunSpec:

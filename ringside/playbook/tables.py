@@ -17,7 +17,7 @@ from ringside.preset_differences import settings
 from ringside.presets import About, PresetFile
 from ringside.scores import Interval
 from ringside.spec import AccelerateSettings
-from ringside.words import say
+from ringside.words import percent, say
 
 DASH = "–"
 GIB = 2**30
@@ -58,12 +58,12 @@ def weight(finding: Finding) -> str:
     parts = [
         finding.cause.replace("_", " "),
         finding.code,
-        None if finding.share_ratio is None else f"{finding.share_ratio:.0%} of the step",
+        None if finding.share_ratio is None else f"{percent(finding.share_ratio)} of the step",
         finding.severity,
         f"confidence {finding.confidence}",
         None
         if finding.gain_ratio is None
-        else f"removing it saves at most {finding.gain_ratio:.0%} of the step",
+        else f"removing it saves at most {percent(finding.gain_ratio)} of the step",
     ]
     return ", ".join(part for part in parts if part)
 

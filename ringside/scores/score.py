@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -107,26 +107,20 @@ def score(
         for i, name in enumerate(classes)
     ]
     per_class = [_with_trained(*pair) for pair in zip(per_class, trained, strict=True)]
-    aucs = [one.auc for one in per_class if one.auc is not None]
+    undefined = [one.name for one in per_class if one.auc is None]
     return Scores(
         num_evaluated=len(targets),
-        auc_macro=_mean(aucs),
-        num_auc_classes=len(aucs),
-        undefined_classes=[one.name for one in per_class if one.auc is None],
-        f1_macro=_mean([one.f1 for one in per_class if one.f1 is not None]),
-        f1_micro=_f1(
-            sum(one.true_positives for one in per_class),
-            sum(one.false_positives for one in per_class),
-            sum(one.false_negatives for one in per_class),
-        ),
-        map_macro=_mean(
-            [one.average_precision for one in per_class if one.average_precision is not None]
-        ),
+        auc_macro=_mean(one.auc for one in per_class),
+        num_auc_classes=len(per_class) - len(undefined),
+        undefined_classes=undefined,
+        f1_macro=_mean(one.f1 for one in per_class),
+        f1_micro=_f1_micro(per_class),
+        map_macro=_mean(one.average_precision for one in per_class),
         accuracy=_accuracy(predicted, targets) if task == "single_label" else None,
         threshold=threshold,
         per_class=per_class,
         hamming_loss=_hamming_loss(predicted, targets) if task == "multi_label" else None,
-        f1_macro_tuned=_mean([one.f1_tuned for one in per_class if one.f1_tuned is not None]),
+        f1_macro_tuned=_mean(one.f1_tuned for one in per_class),
         untrained_classes=[one.name for one in per_class if one.is_untrained],
     )
 
@@ -176,6 +170,14 @@ def _f1(true_positives: int, false_positives: int, false_negatives: int) -> floa
     return 2 * true_positives / denominator if denominator else None
 
 
+def _f1_micro(per_class: Sequence[ClassScores]) -> float | None:
+    return _f1(
+        sum(one.true_positives for one in per_class),
+        sum(one.false_positives for one in per_class),
+        sum(one.false_negatives for one in per_class),
+    )
+
+
 def _hamming_loss(predicted: NDArray[np.bool_], targets: NDArray[np.uint8]) -> float:
     from sklearn.metrics import hamming_loss
 
@@ -186,5 +188,7 @@ def _accuracy(predicted: NDArray[np.bool_], targets: NDArray[np.uint8]) -> float
     return float((predicted & (targets == 1)).any(axis=1).mean())
 
 
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Of the values that are defined."""
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None

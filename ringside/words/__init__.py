@@ -7,6 +7,7 @@ English: nothing that writes them (supervisor, trainer) asks for another languag
 from __future__ import annotations
 
 import functools
+import string
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +23,20 @@ LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Retold(Protocol):
+    """Finds the English of a sentence that was said, or what it is in another language."""
+
+    def __call__(self, text: str, language: str = DEFAULT) -> str: ...
+
+
+Tell = Callable[[str, Retold], str]
+"""Says a sentence again in the given language, and with what is retold the values in it."""
+
 _FOLDER = Path(__file__).parent
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)
-_heard: ContextVar[dict[str, tuple[str, dict[str, Any]]] | None] = ContextVar("heard", default=None)
+_heard: ContextVar[dict[str, Tell] | None] = ContextVar("heard", default=None)
 
 
 @dataclass
@@ -67,10 +79,41 @@ def catalogue(language: str | None = None) -> dict[str, str]:
 
 def say(key: str, language: str | None = None, **values: Any) -> str:
     """The template `key` with its values filled in; an unknown key is a programmer's error."""
-    text = catalogue(language)[key].format(**values)
+    text = _filled(catalogue(language)[key], values)
     if (heard := _heard.get()) is not None:
-        heard.setdefault(text, (key, values))
+        heard.setdefault(text, functools.partial(_say_again, key, values, text))
     return text
+
+
+def _say_again(
+    key: str, values: Mapping[str, Any], text: str, language: str, retold: Retold
+) -> str:
+    known = {
+        name: retold(value, language) if isinstance(value, str) and value != text else value
+        for name, value in values.items()
+    }
+    return _filled(catalogue(language)[key], known)
+
+
+class _Filling(string.Formatter):
+    """As `str.format`, but a share is `65 %` as in tables and not `65%`."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        text: str = super().format_field(value, format_spec)
+        return f"{text[:-1]} %" if format_spec.endswith("%") else text
+
+
+_FILLING = _Filling()
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    # `str.format` is several times as fast, and few templates have a share.
+    return _FILLING.vformat(template, (), values) if "%}" in template else template.format(**values)
+
+
+def percent(ratio: float, digits: int = 0) -> str:
+    """A ratio as `65 %`."""
+    return f"{ratio:.{digits}%}".replace("%", " %")
 
 
 def say_count(noun: str, count: int) -> str:
@@ -88,6 +131,12 @@ def say_few(names: Sequence[str], limit: int = 5) -> str:
 def translated(key: str, text: str) -> str:
     """An English text that stands elsewhere, such as in a preset, where the language has it."""
     return catalogue().get(key, text)
+
+
+def remember(text: str, tell: Callable[[str], str]) -> None:
+    """Where it is remembered what is said: this was, of another table; `tell` has all languages."""
+    if (heard := _heard.get()) is not None:
+        heard.setdefault(text, lambda language, _: tell(language))
 
 
 def spoken() -> str:
@@ -110,27 +159,18 @@ def speaking(language: str) -> Iterator[None]:
         _spoken.reset(token)
 
 
-class Retold(Protocol):
-    """Finds the English of a sentence that was said, or what it is in another language."""
-
-    def __call__(self, text: str, language: str = DEFAULT) -> str: ...
-
-
 @contextmanager
 def remembering() -> Iterator[Retold]:
     """Inside, what is said is remembered; yields what tells such a sentence in another language.
 
     A person reads a refusal in their language, and logs and files keep it in English.
     """
-    heard: dict[str, tuple[str, dict[str, Any]]] = {}
+    heard: dict[str, Tell] = {}
 
     def retold(text: str, language: str = DEFAULT) -> str:
         if text not in heard:
             return put_together(text, language)
-        key, values = heard[text]
-        said = {name: v for name, v in values.items() if isinstance(v, str) and v != text}
-        known = values | {name: retold(value, language) for name, value in said.items()}
-        return catalogue(language)[key].format(**known)
+        return heard[text](language, retold)
 
     def put_together(text: str, language: str) -> str:
         """Of sentences that follow each other, or of names with commas between them."""

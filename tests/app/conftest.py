@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from ringside.hardware import Hardware
 from ringside.records import RankError, write_exit, write_owner
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, DataSpec, Observed, RunSpec, TrainingSettings
+from tests.app.serving import free_port
 
 IMAGES, STEPS = 640, 10
 
@@ -57,6 +58,16 @@ class Runs:
         for folder in (run.path, run.ranks, run.requests, run.logs, run.checkpoints):
             folder.mkdir(parents=True)
         return run
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A server on a free port, with no run."""
+    from app.page import open_server
+
+    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"), port=free_port())
+    yield opened
+    opened.close()
 
 
 def fail(run: RunDir, sentence: str, *, rank: int = 1, user_error: bool = False) -> None:

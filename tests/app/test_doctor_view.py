@@ -28,8 +28,10 @@ from ringside.doctor import Diagnosis, Evidence, Finding
 from ringside.doctor.ticks import Figure
 from ringside.doctor.walkthrough import Point
 from ringside.environment_lint import Finding as Variable
+from ringside.environment_lint import lint
 from ringside.hardware import Hardware
 from ringside.machine import GpuState, Machine, Process
+from ringside.words import speaking
 
 RUN = "20260102-030401-calm-otter"
 BAD = "<script>alert(1)</script>"
@@ -134,11 +136,11 @@ def test_other_findings_are_folded():
 def test_a_point_has_a_word_beside_its_sign():
     point = Point(
         number=3, name="overlap", title="Overlap", claim="said", truth="true", state="attention",
-        figures=(Figure(label="overlap", value="23%", source=f"/x/{RUN}/trace/rank0.json"),
+        figures=(Figure(label="overlap", value="23 %", source=f"/x/{RUN}/trace/rank0.json"),
                  Figure(label="exposed", value=None, how="record a trace: `ringside profile`")),
     )  # fmt: skip
     (shown,) = points_of([point], RUN)
-    assert shown.measured[0] == ("overlap", "23%", "trace/rank0.json")
+    assert shown.measured[0] == ("overlap", "23 %", "trace/rank0.json")
     html = six_points([shown])
     assert '<span aria-hidden="true">▲</span> look here' in html
     assert "exposed – " in html  # missing is a dash, with the way to get it
@@ -168,6 +170,21 @@ def test_the_machine_shows_what_is_known_and_who_else_is_there():
     html = machine_card(shown)
     assert "NCCL_P2P_DISABLE=1" in html
     assert "NVML is old." in html
+
+
+def test_the_machine_is_kept_in_english_and_shown_in_the_language_that_is_spoken():
+    """Variables and what slows a GPU are data; each visitor reads them in their own words."""
+    gpu = GpuState(index=0, name="NVIDIA H200", throttle_reasons=("power cap", "too hot"))
+    machine = Machine(
+        t=1.0, hardware=Hardware(), gpus=(gpu,), variables=lint({"NCCL_P2P_DISABLE": "1"})
+    )
+    assert "NVLink or PCIe" in machine_view(machine).variables[0][2]
+    with speaking("zh"):
+        shown = machine_view(machine)
+    assert shown.variables[0] == (
+        "NCCL_P2P_DISABLE", "1", "设为 1 时，同一主机上的 GPU 不能经 NVLink 或 PCIe 互相读取显存。",
+    )  # fmt: skip
+    assert shown.gpus[0][3] == "–（功耗上限, too hot）"
 
 
 def test_a_machine_that_only_a_run_noted_was_not_looked_at():

@@ -16,7 +16,6 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from app.page import open_server
 from app.page.roles import acting
 from tests.app.caller import PREDICT, Caller, as_json, tree
 
@@ -59,13 +58,6 @@ HOSTILE = {
 }
 
 EVERYWHERE = {"null", "a path upwards", "a zero byte", "a long string", "deep"}
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

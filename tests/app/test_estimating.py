@@ -114,7 +114,7 @@ def test_the_fastest_comes_first(ringside, measured):
 def test_for_people(ringside, measured):
     code, out, _ = ringside("estimate", "ddp", "ddp_bf16", *ASKED[3:])
     assert code == 0
-    assert re.search(r"ddp\s+20\.0\s+\[\S+ to \S+\]\s+\S+ s\s+3,200\s+1\.60x\s+20%\s+20%", out)
+    assert re.search(r"ddp\s+20\.0\s+\[\S+ to \S+\]\s+\S+ s\s+3,200\s+1\.60x\s+20 %\s+20 %", out)
     assert re.search(r"^not said: .*one device.*\(ddp_bf16\)$", out, re.MULTILINE)
     assert "--data-rate" in out
 

@@ -10,7 +10,6 @@ import gradio as gr
 import httpx
 import pytest
 
-from app.page import open_server
 from app.views.library import pairs_of, preset_rows, preset_view, source_views
 from app.views.library_making import Making
 from app.views.playbook_export import export_playbook
@@ -44,13 +43,6 @@ def told(told, monkeypatch):
     """What is said of success, too."""
     monkeypatch.setattr(gr, "Info", lambda text, **_: told.append(text))
     return told
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import socket
 
 import httpx
 import pytest
 
 from app.login import Login
 from app.page import open_server
+from tests.app.serving import free_port
 
 PASSWORD = "correct horse battery"
 
 
 def serve(root, **details):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return open_server(runs_root=root, port=port, **details)
+    return open_server(runs_root=root, port=free_port(), **details)
 
 
 @pytest.fixture(scope="module")

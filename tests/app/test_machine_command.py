@@ -106,7 +106,7 @@ def test_people_read_it(ringside, here, root):
         "NCCL 2.28.9, Python 3.12.3"
     )
     gpu = next(line for line in lines if line.startswith("0    NVIDIA H200"))
-    for cell in ("1.0/140.0", "0%", "76/700", "31 °C", "345/1980", "idle", "5 x16", "55.1 GB/s"):
+    for cell in ("1.0/140.0", "0 %", "76/700", "31 °C", "345/1980", "idle", "5 x16", "55.1 GB/s"):
         assert f"  {cell}" in gpu
     assert "python (ann) 0.5 GiB" in gpu
     assert any(re.fullmatch(r"0 +NVLink x18, P2P", line) for line in lines)

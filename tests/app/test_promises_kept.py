@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +21,7 @@ from ringside.records import read_exit
 from ringside.rundir import list_run_dirs
 from ringside.shelf.notes import read_notes
 from tests.app.caller import Caller
+from tests.app.serving import free_port
 
 FOLDER = Path(__file__).parents[2]
 
@@ -71,7 +71,7 @@ def test_a_killed_server_and_lost_readers_cost_a_run_nothing(tmp_path, make_spec
     root = tmp_path / "runs"
     run = fake_run(root, make_spec, TRAINER)
     with subprocess.Popen(
-        [sys.executable, "-c", PAGE, str(root), str(_free_port())],
+        [sys.executable, "-c", PAGE, str(root), str(free_port())],
         cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     ) as page:  # fmt: skip
         assert page.stdout.readline() == "serving\n"
@@ -186,9 +186,3 @@ def test_any_folder_may_hold_the_program_and_the_runs(odd_install, tmp_path, mak
     )
     assert done.returncode == 0, done.stderr
     assert "accelerate.commands.launch" in done.stdout
-
-
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

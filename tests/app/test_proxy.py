@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -28,16 +27,11 @@ from app.page.server import Proxy
 from ringside.errors import RingsideError
 from ringside.identity import wait_until
 from tests.app.caller import PREDICT, Caller
+from tests.app.serving import free_port
 
 NAME = "gpu.example.org"
 PATH = "/ringside"
 PASSWORD = "correct horse battery"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def reverse_proxy(target):

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-
 import httpx
 import msgspec
 import pytest
 
 from app import resuming
-from app.page import open_server
 from ringside.errors import RunDirError
 from ringside.launch import local
 from ringside.run import fold_run
 from ringside.rundir import RunDir
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"), port=port)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

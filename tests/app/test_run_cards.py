@@ -83,6 +83,13 @@ def test_a_row_for_each_gpu_and_rank():
     assert "10.0 GB of 40.0 GB" in html
 
 
+def test_what_holds_clocks_down_is_told_in_the_language_that_is_spoken():
+    gpu = GpuSample(index=0, utilisation_ratio=0.5, throttle_reasons=("power cap",))
+    with speaking("zh"):
+        (row,) = strip_rows([Sample(t=float(n), gpus=(gpu,)) for n in range(3)])
+    assert row.note == "有 100 % 的时间时钟受限（功耗上限）"
+
+
 def test_without_samples_a_sentence():
     assert strip_rows([]) == ()
     assert "Nothing sampled yet" in device_strip((), is_over=False)

@@ -25,17 +25,6 @@ from ringside.rundir import RunDir, create_run_dir, list_run_dirs
 PATIENT_S = 60  # The cores may be busy.
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """A server on a free port, with no run."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"), port=port)
-    yield opened
-    opened.close()
-
-
 def call(served, name, headers=None, **values):
     """Call an event by its name with values by element id, as a stranger with the source could."""
     config = httpx.get(f"{served.url}/config", timeout=PATIENT_S).json()

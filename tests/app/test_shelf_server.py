@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import logging
 import shutil
-import socket
 
 import httpx
 import pytest
 
-from app.page import open_server
 from ringside.identity import wait_until
 from ringside.shelf.deleting import TRASH
 from ringside.shelf.notes import NOTHING, edit_notes, read_notes
 
 SKIPPED = ({"__type__": "update"}, {"__type__": "update", "props": {"__type__": "update"}})
 HOSTILE = (None, "last", "../../etc", "20260102-030405-no-run", "\x00", ["x"], {"a": 1})
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    opened = open_server(runs_root=tmp_path_factory.mktemp("runs"), port=port)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -85,10 +85,10 @@ def test_a_card_has_evidence_bound_refutation_and_command(capsys):
     command._print(case, diagnose(case), walk(case))
     out = capsys.readouterr().out
     card = out.partition("\nAlso")[0]
-    assert "Verdict: link, 40% of the step, critical, confidence high (LINK-001)" in card
+    assert "Verdict: link, 40 % of the step, critical, confidence high (LINK-001)" in card
     assert "27.00 MB in 9.31 ms, 2.90 GB/s" in card
     # Half the bytes save half of 9.31 ms of 33.3.
-    assert "To gain: at most 14% of the step, 1.16 times as fast" in card
+    assert "To gain: at most 14 % of the step, 1.16 times as fast" in card
     assert "Wrong if: " in card
     assert "ringside run ddp --data=emoji --model=resnet50" in card
     assert "--set=comm_hook=bf16" in card

@@ -89,7 +89,7 @@ def test_variables_that_shut_a_way_and_the_cost_of_it_are_one_card():
     assert verdict.next_step.startswith("Unset NCCL_P2P_DISABLE and NCCL_SHM_DISABLE, then")
     assert verdict.unset == ("NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE")
     shown = {one.label: one.value for one in verdict.evidence}
-    assert shown["moving data while nothing computes"] == "40%"  # of LINK-001
+    assert shown["moving data while nothing computes"] == "40 %"  # of LINK-001
     assert shown["one all-reduce"] == "27.00 MB in 9.31 ms, 2.90 GB/s"
 
 
@@ -101,7 +101,7 @@ def test_a_shut_way_that_costs_nothing_is_a_note():
     assert diagnosis.verdict.code == "COMPUTE-001"
     sockets = next(one for one in diagnosis.others if one.code == "LINK-014")
     assert sockets.severity == "note"
-    assert "at most 4.0%" in sockets.sentence
+    assert "at most 4.0 %" in sockets.sentence
 
 
 def test_a_handicap_of_the_program_goes_before_compute_and_after_what_costs_more():

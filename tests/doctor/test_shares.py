@@ -31,7 +31,7 @@ def test_launches_that_the_profiler_slowed_are_not_blamed_in_full():
     assert launch.share_ratio == pytest.approx((0.6 * PROFILED_MS - (PROFILED_MS - 20)) / 20)
     label = {one.label: one.value for one in launch.evidence}
     assert label["this run's own step"] == "20.0 ms, profiled 33.3 ms"
-    assert launch.sentence.endswith(f"up to {launch.share_ratio:.0%}.")
+    assert launch.sentence.endswith(f"up to {100 * launch.share_ratio:.0f} %.")
     # In a run of 12 ms the profiler added 21, more than the 20 that wait for the host.
     assert found(Case(record=record(step_ms=12.0), facts=traced), "LAUNCH-001").severity == "note"
 

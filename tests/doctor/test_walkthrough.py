@@ -99,8 +99,8 @@ def test_settings_of_nccl():
 def test_the_exposed_share_decides_and_not_the_overlap(exposed, state):
     case = Case(facts=facts(compute=0.5, exposed_transfer=exposed, overlapped_us=100.0))
     assert point(case, "overlap").state == state
-    assert values(case, "overlap")["overlap"] == "0%" if exposed == 0.4 else "2%"
-    assert values(case, "overlap")["exposed, of the step"] == f"{exposed:.1%}"
+    assert values(case, "overlap")["overlap"] == "0 %" if exposed == 0.4 else "2 %"
+    assert values(case, "overlap")["exposed, of the step"] == f"{100 * exposed:.1f} %"
 
 
 def test_no_communication_is_no_overlap():
@@ -111,7 +111,7 @@ def test_no_communication_is_no_overlap():
 def test_accumulation_has_a_bound():
     found = point(WHOLE, "accumulation")
     assert found.state == "attention"
-    assert found.figures[-1].value == "30.0%"  # 40 % · (1 - 1/4)
+    assert found.figures[-1].value == "30.0 %"  # 40 % · (1 - 1/4)
     four = {"accumulation_steps": 4}
     grown = Case(record=record(request(batch=512, settings=four)))
     assert point(grown, "accumulation").state == "ok"

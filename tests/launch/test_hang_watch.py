@@ -15,9 +15,10 @@ from ringside.identity import wait_until
 from ringside.launch import hang_watch, local
 from ringside.launch.hang_watch import HangWatch
 from ringside.launch.pace import FIRST_STEPS_S, FLOOR_S, SCORING_FLOOR_S, TIMES, Pace
-from ringside.marks import ACTIVITIES, LAYOUT, MAGIC, PHASES, Mark, read_marks
+from ringside.marks import Mark, read_marks
 from ringside.run import fold_run
 from ringside.stacks import read_stacks
+from tests.launch.marking import leave_marks
 
 CLONE = str(Path(hang_watch.__file__).parents[2])
 
@@ -30,15 +31,6 @@ def run(make_run):
 def stands(rank=0, phase="train", activity="data", step=41) -> Mark:
     return Mark(rank=rank, pid=2**22 + 1, phase=phase, activity=activity, epoch=1, step=step,
                 batch=1, t=100.0)  # fmt: skip
-
-
-def leave(run, *marks: Mark) -> None:
-    for mark in marks:
-        data = LAYOUT.pack(
-            MAGIC, mark.rank, mark.pid, PHASES.index(mark.phase), ACTIVITIES.index(mark.activity),
-            mark.epoch, mark.step, mark.batch, mark.t,
-        )  # fmt: skip
-        (run.ranks / f"rank{mark.rank}.mark").write_bytes(data)
 
 
 def window(step_ms: float, **fields) -> WindowTimed:
@@ -94,7 +86,7 @@ def test_standing_still_is_noticed_and_kept_as_a_note(run, clock):
     events = EventWriter(run.events)
     for _ in range(5):
         events.write(window(100.0))
-    leave(run, stands(0, activity="backward"), stands(1))
+    leave_marks(run, stands(0, activity="backward"), stands(1))
     assert not clock.after(FLOOR_S)
     assert clock.after(2)
     hang = read_hang(run)
@@ -103,7 +95,7 @@ def test_standing_still_is_noticed_and_kept_as_a_note(run, clock):
     assert [(mark.rank, mark.activity) for mark in hang.now.marks] == [(0, "backward"), (1, "data")]
     assert clock.after(100)  # noted once
     assert fold_run(run).hang.now == hang.now
-    leave(run, stands(1, activity="forward"))
+    leave_marks(run, stands(1, activity="forward"))
     assert not clock.after(1)
     (note,) = read_hang(run).past
     assert note.since == hang.now.since
@@ -121,7 +113,7 @@ def test_standing_still_is_noticed_and_kept_as_a_note(run, clock):
     ],
 )  # fmt: skip
 def test_what_takes_the_time_it_needs_is_no_standstill(run, clock, mark):
-    leave(run, mark, stands(1))
+    leave_marks(run, mark, stands(1))
     assert not clock.after(3 * FIRST_STEPS_S)
     assert not run.hang.exists()
 
@@ -133,10 +125,10 @@ def test_ranks_that_have_finished_stand_still_by_right(run, clock, phase):
         Evaluated(epoch=1, num_evaluated=1, evaluation_time_s=1.0, val_loss=1.0, auc_macro=None,
                   num_auc_classes=0, num_classes=1, f1_macro=0, f1_micro=0, map_macro=None)
     )  # fmt: skip
-    leave(run, stands(0, phase, "finished"), stands(1, phase, "finished"))
+    leave_marks(run, stands(0, phase, "finished"), stands(1, phase, "finished"))
     assert not clock.after(2 * FIRST_STEPS_S)
     assert not run.hang.exists()
-    leave(run, stands(1, phase, "forward" if phase == "train" else "evaluate"))
+    leave_marks(run, stands(1, phase, "forward" if phase == "train" else "evaluate"))
     assert clock.after(FIRST_STEPS_S + 2)
 
 
@@ -145,7 +137,7 @@ def test_scoring_stands_still_when_it_takes_ten_times_as_long_as_before(run, clo
         Evaluated(epoch=1, num_evaluated=1, evaluation_time_s=9.0, val_loss=1.0, auc_macro=None,
                   num_auc_classes=0, num_classes=1, f1_macro=0, f1_micro=0, map_macro=None)
     )  # fmt: skip
-    leave(run, stands(0, "evaluate", "exchange"), stands(1, "evaluate"))
+    leave_marks(run, stands(0, "evaluate", "exchange"), stands(1, "evaluate"))
     assert not clock.after(max(SCORING_FLOOR_S, 90))
     assert clock.after(2)
 
@@ -155,13 +147,13 @@ def test_it_is_said_before_the_ranks_end_themselves(run, spec, monkeypatch):
     settings = msgspec.structs.replace(spec.training, timeout_s=12)
     run.write(run.spec, msgspec.structs.replace(spec, training=settings))
     clock = Clock(monkeypatch, lambda: HangWatch(run, set))
-    leave(run, stands())
+    leave_marks(run, stands())
     assert not clock.after(5)
     assert clock.after(2)
 
 
 def test_a_watch_that_was_stopped_itself_knows_nothing_of_that_time(run, clock):
-    leave(run, stands())
+    leave_marks(run, stands())
     assert not clock.after(FIRST_STEPS_S - 5)
     clock.now += 1000
     assert not clock.after(5)

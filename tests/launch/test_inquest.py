@@ -16,9 +16,10 @@ from ringside.launch.blame import place, waiting_sentence
 from ringside.launch.evidence import collective_at
 from ringside.launch.stall import StallWatch
 from ringside.launch.verdict import judge
-from ringside.marks import ACTIVITIES, LAYOUT, MAGIC, PHASES, Mark
+from ringside.marks import ACTIVITIES, PHASES, Mark
 from ringside.records import RankError, first_failure, rank_errors, read_exit, write_exit
 from ringside.run import fold_run
+from tests.launch.marking import leave_marks
 
 ELASTIC = "Root Cause:\n  rank      : {rank} (local_rank: {rank})\n  exitcode  : {code} (pid: 7)\n"
 
@@ -31,15 +32,6 @@ def run(make_run):
 def stands(rank=0, phase="train", activity="data", **fields) -> Mark:
     fields = {"epoch": 1, "step": 41, "batch": 1, "t": 100.0, **fields}
     return Mark(rank=rank, pid=1, phase=phase, activity=activity, **fields)
-
-
-def leave_marks(run, *marks: Mark) -> None:
-    for mark in marks:
-        data = LAYOUT.pack(
-            MAGIC, mark.rank, mark.pid, PHASES.index(mark.phase), ACTIVITIES.index(mark.activity),
-            mark.epoch, mark.step, mark.batch, mark.t,
-        )  # fmt: skip
-        (run.ranks / f"rank{mark.rank}.mark").write_bytes(data)
 
 
 def leave_error(run, rank, cause, t=120.0, sentence="x", **fields) -> None:

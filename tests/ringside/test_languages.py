@@ -15,7 +15,9 @@ import pytest
 import ringside
 from ringside.data import source_names
 from ringside.doctor import checks as doctor_checks
+from ringside.machine.gpus import REASONS
 from ringside.presets import Library
+from ringside.samples import reason_told
 from ringside.words import (
     DEFAULT,
     VARIABLE,
@@ -35,7 +37,7 @@ from ringside.words import (
 
 CLONE = Path(ringside.__file__).parents[1]
 OTHERS = [language for language in languages() if language != DEFAULT]
-ELSEWHERE = ("preset.", "evidence.", "data_source.")
+ELSEWHERE = ("preset.", "evidence.", "data_source.", "throttle.")
 """Sections whose English stands in preset files and in code."""
 OWN_FORM = {"figures.clock"}
 """Dates have another order in each language."""
@@ -127,6 +129,19 @@ def test_every_data_source_is_told_in_every_language(language):
     assert told >= {f"data_source.{source.title}" for source in source_names()}
     strings = code()[0]
     assert [key for key in told if key.removeprefix("data_source.") not in strings] == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_all_that_holds_clocks_down_is_told_in_every_language(language):
+    own = {key for key in templates(language) if key.startswith("throttle.")}
+    assert own == {f"throttle.{reason}" for reason in REASONS.values()}
+
+
+def test_what_holds_clocks_down_is_told_in_the_language_that_is_spoken():
+    assert reason_told("power cap") == "power cap"
+    with speaking("zh"):
+        assert reason_told("power cap") == "功耗上限"
+        assert reason_told("sw_new_reason") == "sw new reason"
 
 
 # Which keys are used: literal ones, and those that an f-string makes of words that the code knows.

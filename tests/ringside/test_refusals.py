@@ -422,7 +422,7 @@ def test_what_could_not_be_measured_is_kept_in_english(make_spec, monkeypatch):
 # And no sentence of the code itself, except where no page reads it.
 
 IN_TERMINALS = (
-    "app/commands/", "app/doctoring.py", "ringside/data/emoji/", "ringside/data/products/files.py",
+    "app/commands/", "app/flags/", "ringside/data/emoji/", "ringside/data/products/files.py",
     "ringside/data/prepare/planning.py", "ringside/data/prepare/writing.py",
     "ringside/labelling.py",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import string
 from pathlib import Path
 from typing import get_args, get_type_hints
@@ -12,7 +13,7 @@ import pytest
 import ringside
 from ringside.run import State
 from ringside.spec import Precision, Strategy, TrainingSettings
-from ringside.words import catalogue, say
+from ringside.words import catalogue, percent, say
 
 CLONE = Path(ringside.__file__).parents[1]
 
@@ -21,11 +22,17 @@ def fields(template: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
 
 
+@functools.cache
+def sources() -> dict[Path, ast.Module]:
+    paths = [*(CLONE / "ringside").rglob("*.py"), *(CLONE / "app").rglob("*.py")]
+    return {path: ast.parse(path.read_bytes()) for path in paths}
+
+
 def calls() -> list[tuple[str, str, set[str] | None]]:
     """(place, key, names of the values) of every `say` with a literal key; None: names unknown."""
     found = []
-    for path in [*(CLONE / "ringside").rglob("*.py"), *(CLONE / "app").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_bytes())):
+    for path, tree in sources().items():
+        for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and getattr(node.func, "id", "") == "say"):
                 continue
             key = node.args[0]
@@ -74,3 +81,24 @@ def test_an_unknown_key_is_a_bug():
 def test_numbers_are_filled_in_with_their_form():
     sentence = say("plan.learning_rate", rate=0.0012345, rule="r", base_rate=0.001, base_batch=64)
     assert "0.00123" in sentence
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_share_of_a_sentence_is_written_as_in_tables(language):
+    assert (percent(0.654), percent(0.654, 1), percent(-0.04, 1)) == ("65 %", "65.4 %", "-4.0 %")
+    assert "65 %" in say("trace.link", language, rank=0, share=0.654)
+    outcome = say("estimate.memory_outcome", language, predicted=1.0, measured=2.0, error=0.04)
+    assert "+4.0 %" in outcome
+
+
+def test_no_share_is_written_in_another_way():
+    """Only style sheets write `65%`."""
+    specs = [
+        f"{path.relative_to(CLONE)}:{node.lineno}"
+        for path, tree in sources().items()
+        if path.parent != CLONE / "app" / "page" / "draw"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue) and node.format_spec is not None
+        and ast.unparse(node.format_spec).endswith("%'")
+    ]  # fmt: skip
+    assert [place for place in specs if "words/__init__" not in place] == []

@@ -92,7 +92,7 @@ def test_the_report_for_people(ringside, run_of_two):
     rows = {line.split()[0]: line.split() for line in out.splitlines() if line[:2] in ("0 ", "1 ")}
     assert rows["1"][:4] == ["1", "29.7", "15.6", "12.0"]
     assert out.count("Verdict: ") == 1
-    assert "Verdict: link, 40% of the step, critical, confidence high (LINK-001)" in out
+    assert "Verdict: link, 40 % of the step, critical, confidence high (LINK-001)" in out
     assert "all-reduce" in out
     assert "bus bandwidth 1.00 GB/s" in out
     assert "Wrong if:" in out

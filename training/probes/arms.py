@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -14,7 +14,7 @@ from ringside.measurements.store import key_of_spec
 from ringside.spec import RunSpec
 from training.observation import device_name, versions
 from training.probes.bench import Bench
-from training.probes.blocks import settle, timed_blocks
+from training.probes.blocks import Block, settle, timed_blocks
 
 WITHOUT_MEANING = {
     "single": "one process reduces nothing",
@@ -32,37 +32,18 @@ def measure_arm(
     SetupError where a step without reduction would be another step than the strategy's, or where
     collectives were counted although none were to be made.
     """
-    if not reduces and spec.strategy in WITHOUT_MEANING:
-        raise SetupError(
-            f"The step cannot be measured without its reduction: {WITHOUT_MEANING[spec.strategy]}."
-        )
+    if not reduces:
+        _refuse_without_meaning(spec)
     bench = Bench(spec, synthetic=synthetic)
-    engine = bench.engine
+    device = bench.engine.device
     settle(bench)
-    if engine.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(engine.device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
     bench.trainer.collectives.begin()
     blocks = timed_blocks(bench, seconds, None if reduces else alone(bench))
-    per_step = bench.trainer.collectives.per_step
-    # SyncBatchNorm's statistics are no reduction of gradients, and stay.
-    if not reduces and per_step and not spec.training.sync_batchnorm:
-        raise SetupError(
-            f"{per_step:.1f} collectives a step were counted in steps without reduction; the "
-            "figure would mean nothing."
-        )
-    num_steps = sum(block.num_steps for block in blocks)
-    waits = bench.control.gather([sum(block.sums.data_ms for block in blocks) / num_steps])
-    arm = Arm(
-        name=name,
-        num_processes=engine.world,
-        step_ms=tuple(1000 * block.step_s for block in blocks),
-        data_ms=float(waits.max()),
-        memory_bytes=_peak_bytes(bench),
-        collectives_per_step=per_step,
-        decoder=bench.decoder,
-    )
-    device = engine.device
-    del engine
+    if not reduces:
+        _refuse_counted(bench.trainer.collectives.per_step, spec)
+    arm = _arm(name, bench, blocks)
     bench.close()
     return Experiment(
         t=time.time(),
@@ -72,6 +53,37 @@ def measure_arm(
         arms=(arm,),
         versions=versions(),
         num_cores=num_cores(),
+    )
+
+
+def _refuse_without_meaning(spec: RunSpec) -> None:
+    if spec.strategy in WITHOUT_MEANING:
+        raise SetupError(
+            f"The step cannot be measured without its reduction: {WITHOUT_MEANING[spec.strategy]}."
+        )
+
+
+def _refuse_counted(per_step: float | None, spec: RunSpec) -> None:
+    # SyncBatchNorm's statistics are no reduction of gradients, and stay.
+    if per_step and not spec.training.sync_batchnorm:
+        raise SetupError(
+            f"{per_step:.1f} collectives a step were counted in steps without reduction; the "
+            "figure would mean nothing."
+        )
+
+
+def _arm(name: ArmName, bench: Bench, blocks: Sequence[Block]) -> Arm:
+    """What the blocks measured; waits and memory are those of the rank that has most."""
+    num_steps = sum(block.num_steps for block in blocks)
+    waits = bench.control.gather([sum(block.sums.data_ms for block in blocks) / num_steps])
+    return Arm(
+        name=name,
+        num_processes=bench.engine.world,
+        step_ms=tuple(1000 * block.step_s for block in blocks),
+        data_ms=float(waits.max()),
+        memory_bytes=_peak_bytes(bench),
+        collectives_per_step=bench.trainer.collectives.per_step,
+        decoder=bench.decoder,
     )
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 
 from app.page.doctor.handlers import Handlers, Parts
 from app.page.draw import soft, title
-from app.page.frame import PRIVATE, QUICK, block, draw_frame, hidden
+from app.page.frame import PRIVATE, QUEUED, QUICK, block, draw_frame, hidden
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from ringside.words import say
@@ -86,7 +86,6 @@ def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
     )
     parts.choice.input(None, parts.choice, None, js=GO_TO_RUN, api_name="doctor_of", **PRIVATE)
     who = {parts.run, parts.token, parts.seen}
-    quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
     asked = [parts.confirm, parts.question]
     for button, handler, outputs, name in (
         (parts.check, handlers.check, polled, "check_machine"),
@@ -95,5 +94,5 @@ def _connect(page: gr.Blocks, parts: Parts, settings: PageSettings) -> None:
         (parts.stop, handlers.stop, polled, "stop_measuring"),
         (parts.take, handlers.take, [parts.files], "take_traces"),
     ):
-        button.click(handler, who, outputs, api_name=name, **quick)
-    parts.no.click(handlers.cancel, None, asked, api_name="not_now", **quick)
+        button.click(handler, who, outputs, api_name=name, **QUEUED)
+    parts.no.click(handlers.cancel, None, asked, api_name="not_now", **QUEUED)

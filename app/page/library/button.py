@@ -10,7 +10,7 @@ import gradio as gr
 
 from app.audit import about
 from app.guard import require_token
-from app.page.frame import PRIVATE, acts, hidden
+from app.page.frame import PRIVATE, QUEUED, acts, hidden
 from app.page.settings import PageSettings
 from ringside.errors import PlaybookError
 from ringside.playbook.gathering import MAX_RUNS
@@ -56,8 +56,5 @@ def connect_playbook_button(
         settings.making.start([run.id for run in runs if run is not None])
         return {parts.go: "playbooks"}
 
-    made = parts.button.click(
-        make, {source, token}, parts.go, show_progress="hidden", concurrency_limit=None,
-        api_name=name, **PRIVATE,
-    )  # fmt: skip
+    made = parts.button.click(make, {source, token}, parts.go, api_name=name, **QUEUED)
     made.success(None, parts.go, None, js=TO_LIBRARY, api_name=f"{name}_open", **PRIVATE)

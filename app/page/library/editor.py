@@ -12,7 +12,7 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading
 from app.page.draw.library import problem_list
-from app.page.frame import PRIVATE, QUICK, acts, block, careful, hidden, quiet, warn
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet, warn
 from app.page.library.presets import PresetHandlers, text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -121,12 +121,11 @@ class EditorHandlers:
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
         parts, chosen = self.parts, self.presets.parts
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
-        chosen.edit.click(self.edit, {chosen.list}, parts.shown(), api_name="edit_preset", **quick)
+        chosen.edit.click(self.edit, {chosen.list}, parts.shown(), api_name="edit_preset", **QUEUED)
         inputs = {parts.mode, *parts.fields()}
         parts.mode.input(
             self.turn, inputs, [parts.mode, parts.form, parts.raw, parts.problems, *parts.fields()],
-            api_name="edit_as", **quick,
+            api_name="edit_as", **QUEUED,
         )  # fmt: skip
         parts.code.change(
             self.check, {parts.mode, parts.code}, parts.problems, trigger_mode="always_last",
@@ -135,9 +134,9 @@ class EditorHandlers:
         outputs = dict.fromkeys([*chosen.opened(), *parts.shown()])
         parts.save.click(
             self.save, inputs | {self.presets.token, parts.editing, parts.held}, list(outputs),
-            api_name="save_preset", **quick,
+            api_name="save_preset", **QUEUED,
         )  # fmt: skip
-        parts.cancel.click(self.close, None, parts.box, api_name="cancel_preset", **quick)
+        parts.cancel.click(self.close, None, parts.box, api_name="cancel_preset", **QUEUED)
 
     @careful
     def edit(self, data: Changes) -> Changes:

@@ -14,7 +14,7 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading, soft
 from app.page.draw.library import import_report, source_table
-from app.page.frame import PRIVATE, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet
 from app.page.library.presets import PresetHandlers, text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -93,15 +93,16 @@ class ImportHandlers:
         """Give the events their handlers; called inside the page's context."""
         page.load(self.show_sources, None, self.parts.sources, api_name="preset_sources", **QUICK)
         parts, looked = self.parts, self.parts.looked()
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
-        parts.upload.upload(self.read, {parts.upload}, looked, api_name="read_preset_file", **quick)
+        parts.upload.upload(
+            self.read, {parts.upload}, looked, api_name="read_preset_file", **QUEUED
+        )
         parts.look.click(
-            self.look, {parts.text, parts.origin}, looked, api_name="look_at_import", **quick
+            self.look, {parts.text, parts.origin}, looked, api_name="look_at_import", **QUEUED
         )
         outputs = dict.fromkeys([*self.presets.parts.opened(), *looked, self.tabs])
         parts.save.click(
             self.save, {parts.text, parts.origin, parts.name, self.presets.token}, list(outputs),
-            api_name="save_import", **quick,
+            api_name="save_import", **QUEUED,
         )  # fmt: skip
 
     @quiet

@@ -24,7 +24,7 @@ from app.page.draw.playbooks import (
     playbook_pairs_table,
     playbook_replay,
 )
-from app.page.frame import PRIVATE, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import PRIVATE, QUEUED, QUICK, acts, block, careful, hidden, quiet
 from app.page.library.presets import text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -164,7 +164,6 @@ class PlaybookHandlers:
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
         parts = self.parts
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         opened, which = parts.opened(), {self.token, parts.list}
         parts.list.submit(
             self.show, {parts.list}, opened[1:], trigger_mode="always_last",
@@ -176,7 +175,7 @@ class PlaybookHandlers:
         )  # fmt: skip
         parts.make.click(
             self.make, {self.token, parts.runs, parts.title}, [parts.making, parts.timer],
-            api_name="make_playbook", **quick,
+            api_name="make_playbook", **QUEUED,
         )  # fmt: skip
         parts.timer.tick(
             self.poll, None, [parts.making, parts.timer, *opened], api_name="poll_making",
@@ -184,19 +183,19 @@ class PlaybookHandlers:
         )  # fmt: skip
         parts.upload.upload(
             self.take_in, {self.token, parts.upload}, [parts.upload, *opened],
-            api_name="import_playbook", **quick,
+            api_name="import_playbook", **QUEUED,
         )  # fmt: skip
-        parts.unpack.click(self.unpack, which, opened, api_name="unpack_playbook", **quick)
+        parts.unpack.click(self.unpack, which, opened, api_name="unpack_playbook", **QUEUED)
         asked = [parts.confirm, parts.question, parts.asked]
-        parts.remove.click(self.ask, {parts.list}, asked, api_name="ask_to_remove", **quick)
+        parts.remove.click(self.ask, {parts.list}, asked, api_name="ask_to_remove", **QUEUED)
         parts.no.click(
-            self.keep, None, [parts.confirm, parts.asked], api_name="keep_playbook", **quick
+            self.keep, None, [parts.confirm, parts.asked], api_name="keep_playbook", **QUEUED
         )
         parts.yes.click(
-            self.remove, which | {parts.asked}, opened, api_name="remove_playbook", **quick
+            self.remove, which | {parts.asked}, opened, api_name="remove_playbook", **QUEUED
         )
         replayed = parts.replay.submit(
-            self.replay, which | {parts.replay}, parts.go, api_name="replay_playbook", **quick
+            self.replay, which | {parts.replay}, parts.go, api_name="replay_playbook", **QUEUED
         )
         replayed.success(
             None, parts.go, None, js=TO_TRAIN, api_name="replay_playbook_open", **PRIVATE

@@ -20,7 +20,7 @@ from app.page.draw.library import (
     preset_head,
     preset_list,
 )
-from app.page.frame import PRIVATE, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.form import PAGE_WAITS_S
@@ -137,7 +137,6 @@ class PresetHandlers:
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
         parts = self.parts
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         which, opened = {self.token, parts.list}, parts.opened()
         parts.list.submit(
             self.show, {parts.list}, opened[1:], trigger_mode="always_last", api_name="show_preset",
@@ -149,12 +148,13 @@ class PresetHandlers:
             trigger_mode="always_last", api_name="preset_difference", **QUICK,
         )  # fmt: skip
         parts.more.click(
-            self.name, {parts.list}, [parts.naming, parts.new_name], api_name="name_preset", **quick
-        )
+            self.name, {parts.list}, [parts.naming, parts.new_name],
+            api_name="name_preset", **QUEUED,
+        )  # fmt: skip
         asked = [parts.confirm, parts.question, parts.asked]
-        parts.delete.click(self.ask, {parts.list}, asked, api_name="ask_to_delete_preset", **quick)
+        parts.delete.click(self.ask, {parts.list}, asked, api_name="ask_to_delete_preset", **QUEUED)
         parts.no.click(
-            self.keep, None, [parts.confirm, parts.asked], api_name="keep_preset", **quick
+            self.keep, None, [parts.confirm, parts.asked], api_name="keep_preset", **QUEUED
         )
         for event, handler, more, name in (
             (parts.clone.click, self.clone, {parts.new_name}, "clone_preset"),
@@ -162,7 +162,7 @@ class PresetHandlers:
             (parts.yes.click, self.delete, {parts.asked}, "delete_preset"),
             (parts.history.submit, self.bring_back, {parts.history}, "bring_back"),
         ):
-            event(handler, which | more, opened, api_name=name, **quick)
+            event(handler, which | more, opened, api_name=name, **QUEUED)
 
     def opened(self, name: str | None) -> Changes:
         """The list as it is now, with the preset of this name opened; nothing for none."""

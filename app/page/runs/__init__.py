@@ -14,6 +14,7 @@ from app.page.runs.curves import draw_curves
 from app.page.runs.handlers import Cards, Handlers, Parts
 from app.page.runs.listing import ListHandlers, draw_listing
 from app.page.runs.log import draw_log, template
+from app.page.runs.opened import OpenedRun
 from app.page.runs.shelf import ShelfHandlers, draw_shelf
 from app.page.runs.trying import TryHandlers, draw_trying
 from app.page.settings import PageSettings
@@ -54,10 +55,11 @@ def draw_runs(page: gr.Blocks, settings: PageSettings) -> None:
     fields = {name: hidden(elem_id) for name, elem_id in HIDDEN.items()}
     timer = gr.Timer(PERIOD_S)
     parts = Parts(token=token, **fields, timer=timer, notice=notice, live=live, log=log, **shown)
+    opened = OpenedRun(parts.run, token, parts.pulse, settings)
     cards = Cards(
-        ActionHandlers(ActionParts(**buttons), parts.run, token, parts.pulse, settings),
-        TryHandlers(trying, parts.run, token, parts.pulse, settings),
-        ShelfHandlers(shelf, parts.run, token, settings),
+        ActionHandlers(ActionParts(**buttons), opened),
+        TryHandlers(trying, opened),
+        ShelfHandlers(shelf, opened),
         ListHandlers(listing, parts.run, parts.seen, token, settings),
     )
     for handlers in (cards.actions, cards.trial, cards.shelf, cards.listing):

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import gradio as gr
 
-from app.audit import about
-from app.guard import require_token
 from app.page.draw.stacks import stacks_card
-from app.page.frame import PRIVATE, acts, block, changed, hidden
+from app.page.frame import PRIVATE, QUEUED, acts, block, changed, hidden
 from app.page.library.button import (
     PlaybookButton,
     connect_playbook_button,
     draw_playbook_button,
 )
-from app.page.settings import PageSettings
+from app.page.runs.opened import OpenedRun
 from app.resuming import resume_run
 from app.views.run import RunView
 from ringside.asking import ask_for_checkpoint, ask_to_stop_after_epoch
-from ringside.errors import RunDirError
 from ringside.launch.stack_dump import dump_stacks
 from ringside.launch.stop import stop_in_background
 from ringside.profile_request import ask_for_profile
@@ -102,30 +99,25 @@ def draw_dump() -> dict[str, Any]:
 class ActionHandlers:
     """What the buttons do; nothing here waits for a run, but for its stacks at most 3 s."""
 
-    def __init__(
-        self, parts: ActionParts, run: gr.Textbox, token: gr.Textbox, pulse: gr.Textbox,
-        settings: PageSettings,
-    ) -> None:  # fmt: skip
-        self.parts, self.run, self.token, self.pulse = parts, run, token, pulse
-        self.settings = settings
+    def __init__(self, parts: ActionParts, opened: OpenedRun) -> None:
+        self.parts, self.run = parts, opened
 
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
-        parts, who = self.parts, {self.run, self.token}
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
+        parts, run, who = self.parts, self.run, self.run.who()
         for name, handler in (
             ("stop", self.stop), ("after_epoch", self.after_epoch),
             ("checkpoint", self.checkpoint), ("profile", self.profile),
         ):  # fmt: skip
-            getattr(parts, name).click(handler, who, self.pulse, api_name=name, **quick)
-        parts.dump.click(self.dump, who, parts.stacks, api_name="dump_stacks", **quick)
+            getattr(parts, name).click(handler, who, run.pulse, api_name=name, **QUEUED)
+        parts.dump.click(self.dump, who, parts.stacks, api_name="dump_stacks", **QUEUED)
         resumed = parts.resume.click(
             self.resume, who | {parts.resume_id}, [parts.go, parts.resume_id],
-            api_name="resume", **quick,
+            api_name="resume", **QUEUED,
         )  # fmt: skip
         resumed.success(None, parts.go, None, js=TO_THE_RUN, api_name="resume_open", **PRIVATE)
         connect_playbook_button(
-            parts.playbook, self.run, self.token, self.settings, "playbook_of_run",
+            parts.playbook, run.id, run.token, run.settings, "playbook_of_run",
             read=lambda run_id: [run_id],
         )  # fmt: skip
 
@@ -183,9 +175,8 @@ class ActionHandlers:
     @acts("resume")
     def resume(self, data: Changes) -> Changes:
         """Start a run that goes on from the last checkpoint, as `ringside resume` does."""
-        run = self._run(data, "act.no_run")
+        run, settings = self.run.asked(data, "act.no_run"), self.run.settings
         asked = str(data[self.parts.resume_id] or "") or secrets.token_hex(8)
-        settings = self.settings
         started = resume_run(
             run, settings.hardware, settings.runs_root, request_id=f"{asked[:32]}-{run.id}"
         )
@@ -194,23 +185,15 @@ class ActionHandlers:
     @acts("dump stacks")
     def dump(self, data: Changes) -> Changes:
         """Where the code of each rank stands now."""
-        run = self._run(data, "hang.no_run")
+        run = self.run.asked(data, "hang.no_run")
         return {self.parts.stacks: stacks_card(dump_stacks(run))}
 
     def _ask(
         self, data: Changes, ask: Callable[[RunDir], object], refusal: str = "act.no_run"
     ) -> Changes:
         """Only polls draw the button: a run may have met the request before its answer is here."""
-        ask(self._run(data, refusal))
-        return {self.pulse: secrets.token_hex(4)}
-
-    def _run(self, data: Mapping[Any, Any], refusal: str) -> RunDir:
-        about(data[self.run])
-        require_token(data[self.token], self.settings.token)
-        run = self.settings.desk.exact(data[self.run])
-        if run is None:
-            raise RunDirError(say(refusal, run=data[self.run] or ""))
-        return run
+        ask(self.run.asked(data, refusal))
+        return self.run.look_again()
 
 
 def _word(name: str, is_asked: bool) -> str:

@@ -12,7 +12,7 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading
 from app.page.draw.listing import leftover_card, paused_line, run_list
-from app.page.frame import PRIVATE, QUICK, acts, block, changed, quiet
+from app.page.frame import QUEUED, QUICK, acts, block, changed, quiet
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.listing import ListRow, find, presets_of, tags_of
@@ -139,23 +139,14 @@ class ListHandlers:
             [part.input for part in parts.fields()], self.find, inputs, [parts.list, self.seen],
             trigger_mode="always_last", api_name="find_runs", **QUICK,
         )  # fmt: skip
-        parts.clean.click(
-            self.clean, {self.token}, parts.left,
-            show_progress="hidden", concurrency_limit=None, api_name="clean_up", **PRIVATE,
-        )  # fmt: skip
-
+        parts.clean.click(self.clean, {self.token}, parts.left, api_name="clean_up", **QUEUED)
         parts.mover.submit(
-            self.move, {self.token, parts.mover}, parts.list,
-            show_progress="hidden", concurrency_limit=None, api_name="move_in_queue", **PRIVATE,
-        )  # fmt: skip
-        parts.pause.click(
-            self.pause, {self.token}, parts.queue(),
-            show_progress="hidden", concurrency_limit=None, api_name="pause_queue", **PRIVATE,
-        )  # fmt: skip
+            self.move, {self.token, parts.mover}, parts.list, api_name="move_in_queue", **QUEUED
+        )
+        parts.pause.click(self.pause, {self.token}, parts.queue(), api_name="pause_queue", **QUEUED)
         parts.resume.click(
-            self.resume, {self.token}, parts.queue(),
-            show_progress="hidden", concurrency_limit=None, api_name="resume_queue", **PRIVATE,
-        )  # fmt: skip
+            self.resume, {self.token}, parts.queue(), api_name="resume_queue", **QUEUED
+        )
 
     @quiet
     def find(self, data: Changes) -> Changes:

@@ -10,23 +10,21 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.audit import about
-from app.guard import require_token
 from app.page.draw import soft
 from app.page.draw.listing import said_about
-from app.page.frame import PRIVATE, acts, block, careful, changed, hidden
-from app.page.settings import PageSettings
+from app.page.frame import PRIVATE, QUEUED, acts, block, careful, changed, hidden
+from app.page.runs.opened import OpenedRun
 from app.page.train.form import field
 from app.views import figures
 from app.views.listing import num_measured_against
 from ringside.errors import RunDirError
-from ringside.rundir import RunDir
 from ringside.shelf.deleting import check_deletable, move_aside, size_of
 from ringside.shelf.notes import Notes, edit_notes, read_notes, split_tags
 from ringside.words import say
 
 Changes = dict[Any, Any]
 TO_THE_LIST = "(gone) => { if (gone) window.location.href = 'runs'; }"
+GONE = "shelf.no_run"
 
 
 @dataclass(frozen=True)
@@ -84,29 +82,25 @@ def draw_shelf(said: gr.HTML) -> ShelfParts:
 class ShelfHandlers:
     """What the card does."""
 
-    def __init__(
-        self, parts: ShelfParts, run: gr.Textbox, token: gr.Textbox, settings: PageSettings
-    ) -> None:
-        self.parts, self.run, self.token = parts, run, token
-        self.settings = settings
+    def __init__(self, parts: ShelfParts, opened: OpenedRun) -> None:
+        self.parts, self.run, self.settings = parts, opened, opened.settings
 
     def connect(self) -> None:
         """Give the card's events their handlers; called inside the page's context."""
-        parts, who = self.parts, {self.run, self.token}
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
+        parts, who = self.parts, self.run.who()
         gr.on(
             [parts.save.click, parts.tags.submit], self.save,
             who | {parts.tags, parts.note, parts.held}, parts.filled(),
-            api_name="save_notes", **quick,
+            api_name="save_notes", **QUEUED,
         )  # fmt: skip
         parts.archive.click(
-            self.archive, who, [parts.said, parts.archive], api_name="archive", **quick
+            self.archive, who, [parts.said, parts.archive], api_name="archive", **QUEUED
         )
         question = [parts.confirm, parts.question, parts.yes, parts.asked]
-        parts.delete.click(self.ask, {self.run}, question, api_name="ask_to_delete", **quick)
-        parts.no.click(self.keep, None, question, api_name="keep_run", **quick)
+        parts.delete.click(self.ask, {self.run.id}, question, api_name="ask_to_delete", **QUEUED)
+        parts.no.click(self.keep, None, question, api_name="keep_run", **QUEUED)
         deleted = parts.yes.click(
-            self.delete, who | {parts.asked}, [parts.gone], api_name="delete_run", **quick
+            self.delete, who | {parts.asked}, [parts.gone], api_name="delete_run", **QUEUED
         )
         deleted.success(None, parts.gone, None, js=TO_THE_LIST, api_name="delete_open", **PRIVATE)
 
@@ -124,7 +118,7 @@ class ShelfHandlers:
     @acts("write notes")
     def save(self, data: Mapping[Component, Any]) -> Changes:
         """Keep the tags and the note as they stand in the fields."""
-        run, parts = self._run(data), self.parts
+        run, parts = self.run.asked(data, GONE), self.parts
         if data[parts.held] != _digest(read_notes(run)):
             raise RunDirError(say("shelf.changed_meanwhile"))
         tags, note = split_tags(data[parts.tags] or ""), data[parts.note] or ""
@@ -135,13 +129,13 @@ class ShelfHandlers:
     @acts("archive or bring back")
     def archive(self, data: Mapping[Component, Any]) -> Changes:
         """Put the run away, or bring it back."""
-        run = self._run(data)
+        run = self.run.asked(data, GONE)
         return self._shown(edit_notes(run, archived=not read_notes(run).archived))
 
     @careful
     def ask(self, data: Mapping[Component, Any]) -> Changes:
         """Say what would be gone, before anything is."""
-        run, parts = self._named(data), self.parts
+        run, parts = self.run.named(data, GONE), self.parts
         check_deletable(self.settings.runs_root, run)
         size = size_of(run)
         sentences = [
@@ -164,23 +158,12 @@ class ShelfHandlers:
     @acts("delete")
     def delete(self, data: Mapping[Component, Any]) -> Changes:
         """Move the run aside, which takes it out of the list, and remove it in the background."""
-        run = self._run(data)
+        run = self.run.asked(data, GONE)
         if data[self.parts.asked] != run.id:
             raise RunDirError(say("shelf.stale_question"))
         move_aside(self.settings.runs_root, run)
         self.settings.leftovers.empty_trash()
         return {self.parts.gone: run.id}
-
-    def _run(self, data: Mapping[Component, Any]) -> RunDir:
-        about(data[self.run])
-        require_token(data[self.token], self.settings.token)
-        return self._named(data)
-
-    def _named(self, data: Mapping[Component, Any]) -> RunDir:
-        run = self.settings.desk.exact(data[self.run])
-        if run is None:
-            raise RunDirError(say("shelf.no_run", run=data[self.run] or ""))
-        return run
 
     def _shown(self, notes: Notes) -> Changes:
         word = say("shelf.unarchive" if notes.archived else "shelf.archive")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,12 +11,10 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from app.audit import about
-from app.guard import require_token
 from app.page.draw import soft
 from app.page.draw.trying import sample_cards, trial_panel, try_heading, use_elsewhere
-from app.page.frame import PRIVATE, acts, block, changed, hidden, warn
-from app.page.settings import PageSettings
+from app.page.frame import QUEUED, acts, block, changed, hidden, warn
+from app.page.runs.opened import OpenedRun
 from app.views.run import RunView
 from app.views.trials import MAX_PICTURE_BYTES, MAX_PICTURES, Picture, checkpoint_of
 from ringside.errors import RingsideError, RunDirError
@@ -95,26 +92,21 @@ def trial_panel_empty() -> str:
 class TryHandlers:
     """What the card does; every trial and every look into the data works in the background."""
 
-    def __init__(
-        self, parts: TryParts, run: gr.Textbox, token: gr.Textbox, pulse: gr.Textbox,
-        settings: PageSettings,
-    ) -> None:  # fmt: skip
-        self.parts, self.run, self.token, self.pulse = parts, run, token, pulse
-        self.settings = settings
+    def __init__(self, parts: TryParts, opened: OpenedRun) -> None:
+        self.parts, self.run, self.settings = parts, opened, opened.settings
 
     def connect(self) -> None:
         """Give the card's events their handlers; called inside the page's context."""
-        parts, who = self.parts, {self.run, self.token}
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
+        parts, who = self.parts, self.run.who()
         answers = [parts.trial, parts.results]
         parts.upload.upload(
             self.try_uploads, who | {parts.upload}, [*answers, parts.upload],
-            api_name="try_uploads", **quick,
+            api_name="try_uploads", **QUEUED,
         )  # fmt: skip
         parts.samples.submit(
-            self.try_sample, who | {parts.samples}, answers, api_name="try_sample", **quick
+            self.try_sample, who | {parts.samples}, answers, api_name="try_sample", **QUEUED
         )
-        parts.take.click(self.take, who, self.pulse, api_name="take", **quick)
+        parts.take.click(self.take, who, self.run.pulse, api_name="take", **QUEUED)
 
     def changes(self, view: RunView, trial_id: str | None, seen: dict[str, Any]) -> Changes:
         """What the browser does not hold yet, noting it in `seen`."""
@@ -171,7 +163,7 @@ class TryHandlers:
         """Get a few pictures from the validation split."""
         run = self._run(data)
         self.settings.samples.start(run)
-        return {self.pulse: secrets.token_hex(4)}
+        return self.run.look_again()
 
     def _delete(self, files: Sequence[Path]) -> None:
         """Gradio keeps each upload in a folder of its own, and an empty file beside (6.31)."""
@@ -184,11 +176,9 @@ class TryHandlers:
                     file.parent.rmdir()
 
     def _run(self, data: Mapping[Component, Any]) -> RunDir:
-        about(data[self.run])
-        require_token(data[self.token], self.settings.token)
-        run = self.settings.desk.exact(data[self.run])
-        if run is None or checkpoint_of(run) is None:
-            raise RunDirError(say("try.no_run", run=data[self.run] or ""))
+        run = self.run.asked(data, "try.no_run")
+        if checkpoint_of(run) is None:
+            raise RunDirError(say("try.no_run", run=run.id))
         return run
 
     def _start(self, run: RunDir, pictures: Sequence[Picture]) -> Changes:

@@ -9,6 +9,7 @@ import gradio as gr
 from app.page.draw import heading, title
 from app.page.frame import (
     PRIVATE,
+    QUEUED,
     QUICK,
     block,
     draw_header,
@@ -177,10 +178,7 @@ def _connect_check(handlers: DataHandlers, everything: set[Any]) -> None:
         (step.check_start, handlers.start, everything | which, "check_data"),
         (step.check_stop, handlers.stop, which, "stop_check"),
     ):
-        button.click(
-            handler, inputs, shown,
-            show_progress="hidden", concurrency_limit=None, api_name=name, **PRIVATE,
-        )  # fmt: skip
+        button.click(handler, inputs, shown, api_name=name, **QUEUED)
     polled = {step.check_key, step.check_seen}
     step.timer.tick(handlers.poll, polled, step.followed(form), api_name="poll_check", **QUICK)
 
@@ -191,7 +189,7 @@ def _connect_buttons(handlers: Handlers, inputs: set[Any]) -> None:
         handlers.show_preview, inputs,
         [panels.preview_box, panels.terminal, panels.command, panels.preset_file,
          panels.accelerate_file, panels.settings, panels.environment],
-        show_progress="hidden", concurrency_limit=None, api_name="preview", **PRIVATE,
+        api_name="preview", **QUEUED,
     )  # fmt: skip
     for button, handler, name in (
         (panels.step.start, handlers.start, "start"),
@@ -199,7 +197,6 @@ def _connect_buttons(handlers: Handlers, inputs: set[Any]) -> None:
         (panels.step.baseline_then, handlers.start_after_baseline, "start_after_baseline"),
     ):
         started = button.click(
-            handler, inputs, [panels.go, form.request_id],
-            show_progress="hidden", concurrency_limit=None, api_name=name, **PRIVATE,
-        )  # fmt: skip
+            handler, inputs, [panels.go, form.request_id], api_name=name, **QUEUED
+        )
         started.success(None, panels.go, None, js=GO_TO_RUN, api_name=f"{name}_open", **PRIVATE)

@@ -12,7 +12,7 @@ from gradio.components import Component
 from app.audit import about
 from app.guard import require_token
 from app.page.draw import soft
-from app.page.frame import PRIVATE, acts, block, careful
+from app.page.frame import QUEUED, acts, block, careful
 from app.page.settings import PageSettings
 from app.page.train.form import Form, field
 from app.views.saving import Words, keep_form, proposed
@@ -66,15 +66,14 @@ class SavingHandlers:
     def connect(self) -> None:
         """Give the events their handlers; called inside the page's context."""
         parts, everything = self.parts, set(self.form.components().values())
-        quick: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **PRIVATE}
         parts.open.click(
-            self.ask, everything, [parts.box, *parts.words()], api_name="name_form", **quick
+            self.ask, everything, [parts.box, *parts.words()], api_name="name_form", **QUEUED
         )
         parts.save.click(
             self.save, everything | {self.token, *parts.words()}, parts.box,
-            api_name="save_form", **quick,
+            api_name="save_form", **QUEUED,
         )  # fmt: skip
-        parts.cancel.click(self.close, None, parts.box, api_name="close_saving", **quick)
+        parts.cancel.click(self.close, None, parts.box, api_name="close_saving", **QUEUED)
 
     @careful
     def ask(self, data: Mapping[Component, Any]) -> Changes:

@@ -10,9 +10,8 @@ Sources: the arms are those of `ringside.measurements.attribution`; TraceML's ba
 
 from __future__ import annotations
 
-from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.experiments import attributed, parts_shown
+from ringside.doctor.experiments import answer_of, attributed, parts_shown
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of
 from ringside.trace.findings import Cause
@@ -25,7 +24,7 @@ ORDER = 88
 def check(case: Case) -> Finding | None:
     found = attributed(case)
     part = found.contention if found is not None else None
-    if found is None or part is None or part.state != "measured" or part.share_ratio < WARNING:
+    if found is None or part is None or answer_of(part) != "costs":
         return None
     return finding_of(
         CODE,

@@ -18,7 +18,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
 from ringside.doctor.shares import both_steps, share_of
 from ringside.trace.findings import Cause
-from ringside.words import say
+from ringside.words import percent, say
 
 CODE = "LAUNCH-010"
 CAUSE: Cause = "launch"
@@ -47,7 +47,7 @@ def check(case: Case) -> Finding | None:
         evidence=(
             seen(
                 "idle, for want of launches",
-                say("seen.of_step", share=f"{share:.0%}"),
+                say("seen.of_step", share=percent(share)),
                 file_of(pace),
             ),
             *both_steps(case),

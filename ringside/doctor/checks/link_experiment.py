@@ -10,9 +10,8 @@ Sources: the arms are those of `ringside.measurements.attribution`; TraceML's ba
 
 from __future__ import annotations
 
-from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.experiments import attributed, parts_shown, surely
+from ringside.doctor.experiments import answer_of, attributed, parts_shown, surely
 from ringside.doctor.figures import alone_us
 from ringside.doctor.findings import Finding
 from ringside.doctor.gains import fewer_bytes_of
@@ -29,7 +28,7 @@ EXPLAINS = 0.25
 def check(case: Case) -> Finding | None:
     found = attributed(case)
     part = found.communication if found is not None else None
-    if found is None or part is None or part.state != "measured" or part.share_ratio < WARNING:
+    if found is None or part is None or answer_of(part) != "costs":
         return None
     alone = alone_us(case)
     if alone is not None and alone / 1000 < EXPLAINS * part.ms:

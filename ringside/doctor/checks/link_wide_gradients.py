@@ -20,7 +20,7 @@ from ringside.doctor.phrasing import finding_of, seen
 from ringside.doctor.shares import transfer_share
 from ringside.doctor.ticks import BYTES_PER_FP32, bytes_per_gradient
 from ringside.trace.findings import Cause
-from ringside.words import say
+from ringside.words import percent, say
 
 CODE = "LINK-020"
 CAUSE: Cause = "link"
@@ -44,7 +44,7 @@ def check(case: Case) -> Finding | None:
         evidence=(
             seen("computed in", observed.mixed_precision, "events.jsonl"),
             seen("bytes per gradient", f"{width:.2g}", "events.jsonl"),
-            seen("exposed transfer", say("seen.of_step", share=f"{share:.0%}"), "trace"),
+            seen("exposed transfer", say("seen.of_step", share=percent(share)), "trace"),
         ),
         values={"precision": observed.mixed_precision, "width": width},
         remedy=fewer_bytes_of(case),

@@ -17,6 +17,7 @@ from ringside.doctor.findings import Evidence, Finding
 from ringside.doctor.looking import looked_in_time
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.machine import GpuState
+from ringside.samples import reason_told
 from ringside.trace.findings import Cause
 from ringside.words import say
 
@@ -42,13 +43,13 @@ def check(case: Case) -> Finding | None:
         evidence=tuple(_evidence(gpu) for gpu in slow),
         values={
             "gpus": ", ".join(str(gpu.index) for gpu in slow),
-            "reasons": ", ".join(reasons),
+            "reasons": ", ".join(map(reason_told, reasons)),
         },
     )
 
 
 def _evidence(gpu: GpuState) -> Evidence:
-    parts = [", ".join(gpu.throttle_reasons)]
+    parts = [", ".join(map(reason_told, gpu.throttle_reasons))]
     if gpu.sm_clock_mhz is not None and gpu.max_sm_clock_mhz is not None:
         parts.append(say("seen.clock", now=gpu.sm_clock_mhz, most=gpu.max_sm_clock_mhz))
     if gpu.temperature_c is not None:

@@ -16,7 +16,7 @@ from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import file_of, finding_of, seen
 from ringside.doctor.shares import exposed_share
 from ringside.trace.findings import Cause
-from ringside.words import say
+from ringside.words import percent, say
 
 CODE = "NONE-011"
 CAUSE: Cause = "none"
@@ -40,8 +40,8 @@ def check(case: Case) -> Finding | None:
         share_ratio=exposed,
         severity="note",
         evidence=(
-            seen("overlap", say("seen.of_communication", share=f"{overlap:.0%}"), file_of(pace)),
-            seen("exposed", say("seen.of_step", share=f"{exposed:.1%}"), file_of(pace)),
+            seen("overlap", say("seen.of_communication", share=percent(overlap)), file_of(pace)),
+            seen("exposed", say("seen.of_step", share=percent(exposed, 1)), file_of(pace)),
         ),
         values={"overlap": overlap},
     )

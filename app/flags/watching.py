@@ -1,7 +1,4 @@
-"""The commands that look at a run under way or ask it for something.
-
-Registered on the `ringside` command by `register`, in the order of its help.
-"""
+"""The commands that look at a run under way or ask it for something."""
 
 from __future__ import annotations
 
@@ -9,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-RunId = Annotated[str, typer.Argument(help="A run's id, its two words, or `last`.")]
+from app.flags.options import Json, RunId
 
 
 def register(app: typer.Typer) -> None:

@@ -1,7 +1,4 @@
-"""The commands of the shelf: find runs, say something about them, put them away, delete them.
-
-Registered on the `ringside` command by `register`, in the order of its help.
-"""
+"""The commands of the shelf: find runs, say something about them, put them away, delete them."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from app.entry import DEFAULT_LIMIT
+from app.flags.options import Json, Yes
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, its two words, or `last`.")]
 
 
@@ -90,7 +87,7 @@ def delete(
     run_ids: Annotated[
         list[str], typer.Argument(metavar="RUN", help="Whole ids, or the two words.")
     ],
-    yes: Annotated[bool, typer.Option("--yes", help="Say the size and do not ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete runs for good, after saying how much that is."""
     from app.commands import shelf

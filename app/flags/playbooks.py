@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from app.flags.options import Json, Way
 
 playbook_app = typer.Typer(
     help="What a team keeps of its runs.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="A playbook by name, its zip or its folder.")
 ]
@@ -99,7 +100,7 @@ def replay(
     data: Annotated[str | None, typer.Option(help="Other images, as for `run`.")] = None,
     devices: Annotated[int | None, typer.Option(help="How many [this machine's].")] = None,
     choose: Annotated[
-        Literal["accumulate", "resize", "rescale", "stages"] | None,
+        Way | None,
         typer.Option(help="Another way to fit the devices [the first]."),
     ] = None,
     start: Annotated[bool, typer.Option("--start", help="Start it, do not only say how.")] = False,

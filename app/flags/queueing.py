@@ -1,7 +1,4 @@
-"""The commands of the queue: who waits, in which order, and a pause.
-
-Registered on the `ringside` command by `register`.
-"""
+"""The commands of the queue: who waits, in which order, and a pause."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+from app.flags.options import Json
+
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id or its two words.")]
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
-presets_app = typer.Typer(help="The preset library.", no_args_is_help=True, rich_markup_mode=None)
+from app.flags.options import Json, Way
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+presets_app = typer.Typer(help="The preset library.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @presets_app.command("list")
@@ -156,7 +156,7 @@ def adapt(
         int | None, typer.Option(help="Images per device it was tuned with [as in `run`].")
     ] = None,
     choose: Annotated[
-        Literal["accumulate", "resize", "rescale", "stages"] | None,
+        Way | None,
         typer.Option(help="Keep this way as a preset; needs --save-as."),
     ] = None,
     save_as: Annotated[str | None, typer.Option(help="Name of the adapted preset.")] = None,
