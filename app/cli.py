@@ -8,6 +8,7 @@ Nothing heavy is imported before a command needs it; `ringside list` must answer
 from __future__ import annotations
 
 import sys
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +17,7 @@ from app.flags import doctoring, planning, queueing, results, running, serving, 
 from app.flags.data import data_app
 from app.flags.playbooks import playbook_app
 from app.flags.presets import presets_app
+from ringside import __version__
 from ringside.errors import RingsideError
 
 # The class of every complaint about arguments; newer Typers carry a click of their own.
@@ -23,7 +25,6 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="ringside",
-    help="Train image classifiers on several GPUs and see what each strategy costs and gains.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,6 +38,24 @@ for topic in (running, results, doctoring, planning, shelving, queueing, watchin
     topic.register(app)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"ringside {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def ringside(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Train image classifiers on several GPUs and see what each strategy costs and gains."""
+
+
 def main(argv: list[str] | None = None) -> None:
     """Run the command and exit with its code; a person's mistake is one sentence."""
     try:
@@ -46,7 +65,7 @@ def main(argv: list[str] | None = None) -> None:
     except RingsideError as error:
         print(error, file=sys.stderr)
     except UsageError as error:
-        print(error.format_message(), file=sys.stderr)  # type: ignore[attr-defined]
+        print(_complaint(error), file=sys.stderr)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -59,3 +78,10 @@ def main(argv: list[str] | None = None) -> None:
         print("This is a bug in Ringside; please report it with the lines above.", file=sys.stderr)
         sys.exit(3)
     sys.exit(2)
+
+
+def _complaint(error: Any) -> str:
+    """What Typer says about the arguments, and where to read which there are."""
+    sentence = error.format_message().rstrip(".")
+    command = error.ctx.command_path if error.ctx else "ringside"
+    return f"{sentence}. See `{command} --help`."

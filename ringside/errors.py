@@ -46,6 +46,10 @@ class DataError(RingsideError):
     """Images or labels that cannot be used; names the file or the value."""
 
 
+class NoImagesError(DataError):
+    """A folder without a single image: nothing that is left out of it mends that."""
+
+
 class TraceError(RingsideError):
     """Trace files that cannot be read, or do not belong together; names the file."""
 

@@ -11,14 +11,14 @@ import random
 import re
 import secrets
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from ringside.errors import RingsideError, RunDirError
+from ringside.errors import RingsideError, RunDirError, closest
 from ringside.spec import FORMAT
 from ringside.words import say
 
@@ -212,8 +212,16 @@ def find_run(root: Path, text: str) -> RunDir:
     if matches:
         names = ", ".join(run.id for run in matches[:5])
         raise RunDirError(say("runs_folder.several", text=text, n=len(matches), names=names))
-    hint = say("runs_folder.hint_list", n=len(runs)) if runs else say("runs_folder.hint_none")
-    raise RunDirError(say("runs_folder.unknown", text=text, root=root, hint=hint))
+    raise RunDirError(say("runs_folder.unknown", text=text, root=root, hint=_hint(text, runs)))
+
+
+def _hint(text: str, runs: Sequence[RunDir]) -> str:
+    """What to do about a name that no run has: the one that was probably meant, else the list."""
+    if not runs:
+        return say("runs_folder.hint_none")
+    if meant := closest(text, [run.name for run in runs]):
+        return say("hint.nearest", name=meant)
+    return say("runs_folder.hint_list")
 
 
 def check_format(value: int, what: str) -> None:

@@ -171,7 +171,7 @@ def _print_sweep(sweep: Sweep, machine: Machine) -> None:
     if plain[1:]:
         print("\ntime and busbw of the others")
         print_columns(list(_side_by_side(plain[1:])))
-    print("\nfitted from 1 to 64 MiB: time = alpha + factor x size / busbw")
+    print("\nfitted to the sizes from 1 to 64 MiB: time = alpha + factor x size / busbw")
     print_columns(
         [_fitted(series, name) for series, name in zip(plain, _names(plain), strict=True)]
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from app.commands.printing import padded, printable, width_of
 from app.commands.reading import print_json
+from app.views.watching import remedy_lines
 from ringside.doctor import Case, Diagnosis, Finding, case_of_run, diagnose
 from ringside.doctor.applying import command_for
 from ringside.doctor.measuring import measure_run
@@ -64,10 +66,23 @@ def finding_json(finding: Finding, spec: RunSpec | None) -> dict[str, Any]:
 
 
 def _print(case: Case, diagnosis: Diagnosis, points: tuple[Point, ...]) -> None:
+    for line in _failure(case):
+        print(printable(line))
     print_diagnosis(diagnosis, _spec(case))
     print(f"\n{say('terminal.six_points')}")
     for point in points:
         _print_point(point)
+
+
+def _failure(case: Case) -> Iterator[str]:
+    """Of a run that failed, why and what to try: its speed is not what it needs help with."""
+    record = case.record
+    if record is None or record.exit is None or record.state != "failed":
+        return
+    yield say("terminal.run_failed", run=record.name, reason=record.exit.reason)
+    for line in remedy_lines(record):
+        yield f"  {line}"
+    yield ""
 
 
 def print_diagnosis(diagnosis: Diagnosis, spec: RunSpec | None = None) -> None:

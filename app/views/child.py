@@ -121,6 +121,8 @@ def tell_the_page(message: object) -> None:
 
 def end_with_the_page() -> None:
     """For a child: raise KeyboardInterrupt in the main thread when standard input ends."""
+    # A server that a script put into the background ignores SIGINT, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def watch() -> None:
         while os.read(0, 1):

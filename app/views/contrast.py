@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from ringside.compare import Difference
 from ringside.words import say
 
 MAX_TEXT = 80
-IN_BYTES = "_bytes"
+IN_BYTES = re.compile(r"_bytes(_|$)")
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ def _text(name: str, value: Any) -> str:
         return figures.DASH
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int) and name.endswith(IN_BYTES):
+    if isinstance(value, int) and IN_BYTES.search(name):
         return figures.size(value)
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, list):
-        value = ", ".join(str(one) for one in value) or figures.DASH
+    if isinstance(value, list | tuple):
+        value = ", ".join(_text(name, one) for one in value) or figures.DASH
     text = str(value)
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"

@@ -31,6 +31,8 @@ OBSERVED_GROUP: dict[str, Group] = {
 """All other observed values belong to training."""
 
 OBSERVED_ELSEWHERE = {"environment", "versions"}
+OF_EACH_RUN = {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}
+"""Variables that point into the run's own folder, so that no two runs agree on them."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,16 +54,18 @@ def configuration(
     asked = [dict(_requested(record)) for record in records]
     seen = [dict(_observed(record)) for record in records]
     keys = dict.fromkeys(key for facts in (*asked, *seen) for key in facts)
-    lines = (_line(key, asked, seen, everything) for key in keys)
+    ran = [record.observed is not None for record in records]
+    lines = (_line(key, asked, seen, ran, everything=everything) for key in keys)
     found = [line for line in lines if line is not None]
     return tuple(sorted(found, key=lambda line: GROUPS.index(line.group)))
 
 
 def _line(
-    key: tuple[Group, str], asked: list[Facts], seen: list[Facts], everything: bool
-) -> Difference | None:
+    key: tuple[Group, str], asked: list[Facts], seen: list[Facts], ran: list[bool], *,
+    everything: bool,
+) -> Difference | None:  # fmt: skip
     requested, observed = _values(key, asked), _values(key, seen)
-    if not (everything or _differs(requested) or _differs(observed)):
+    if not (everything or _differs(requested) or _differs(_met(observed, ran))):
         return None
     group, name = key
     return Difference(group=group, name=name, requested=requested, observed=observed)
@@ -71,6 +75,14 @@ def _values(key: tuple[Group, str], facts: list[Facts]) -> tuple[Any, ...] | Non
     if not any(key in one for one in facts):
         return None
     return tuple(one.get(key) for one in facts)
+
+
+def _met(values: tuple[Any, ...] | None, ran: list[bool]) -> tuple[Any, ...] | None:
+    """Without the gaps of runs that ended before anything was read back of them."""
+    if values is None:
+        return None
+    pairs = zip(values, ran, strict=True)
+    return tuple(value for value, has_run in pairs if has_run or value is not None)
 
 
 def _differs(values: tuple[Any, ...] | None) -> bool:
@@ -113,7 +125,8 @@ def _observed(record: RunRecord) -> Iterator[tuple[tuple[Group, str], Any]]:
             if name not in OBSERVED_ELSEWHERE:
                 yield (OBSERVED_GROUP.get(name, "training"), name), value
         for name, value in record.observed.environment.items():
-            yield ("environment", name), value
+            if name not in OF_EACH_RUN:
+                yield ("environment", name), value
         for name, value in record.observed.versions.items():
             yield ("versions", name), value
     if record.started is not None:

@@ -117,10 +117,12 @@ def test_the_oldest_results_are_let_go(monkeypatch, no_answer, photos):
     assert checks.state(check_key(LONG)).kind == "none"
 
 
-def test_a_child_ends_with_the_server():
-    """The server is killed and can do nothing about it."""
+@pytest.mark.parametrize("answer", ["default_int_handler", "SIG_IGN"])
+def test_a_child_ends_with_the_server(answer):
+    """The server is killed and can do nothing about it; `nohup ringside ui &` ignores SIGINT."""
     server = (
-        "import sys, os; from app.views.child import Child; "
+        "import sys, os, signal; from app.views.child import Child; "
+        f"signal.signal(signal.SIGINT, signal.{answer}); "
         f"c = Child([sys.executable, '-c', {WAITS!r}]); "
         "print(c._process.pid, flush=True); os.kill(os.getpid(), 9)"
     )

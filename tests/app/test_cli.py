@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app import cli
+from ringside import __version__
 from ringside.run import RunDir, fold_run
 
 CLONE = Path(cli.__file__).parents[1]
@@ -444,6 +445,10 @@ def test_stop_after_the_epoch_leaves_a_request(ringside, make_spec, write_run):
     assert "after this epoch" in out
     assert run.requested("stop-after-epoch")
     assert not run.requested("stop")
+
+
+def test_the_version(ringside):
+    assert ringside("--version") == (0, f"ringside {__version__}\n", "")
 
 
 # --- mistakes and bugs ------------------------------------------------------------------------

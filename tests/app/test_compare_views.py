@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from app.page.compare.choice import MAX_RUNS, Choice, read_choice
+from app.page.compare.handlers import Handlers, Parts
 from app.page.compare.plots import plot_of
 from app.page.draw.compare import class_tables, comparison, contrast_table
 from app.page.draw.picker import picker
@@ -31,9 +34,11 @@ from app.views.noise_worker import Pair, Worked
 from app.views.scaling_view import scaling_figure
 from app.views.table import view_of
 from ringside.class_scores import ClassTables, EpochClasses, write_class_scores
+from ringside.compare import Difference
 from ringside.errors import RingsideError
 from ringside.predictions import Predictions, write_predictions
 from ringside.scores import score
+from ringside.words import say, speaking
 
 NAMES = ["hat", "<b>shoe", "=bag"]
 
@@ -203,6 +208,30 @@ def test_only_differences_are_shown(two, look):
     assert shown["backend, as it ran"] == ("–", "gloo")
     assert "seed" not in shown
     assert "base-bison" in contrast_table(lines, ["base-bison", "fast-finch"])
+
+
+def test_two_visitors_see_the_drawn_charts_in_their_languages(two, runs_root):
+    desk = Desk(runs_root)
+    settings = SimpleNamespace(desk=desk, comparisons=Comparisons(desk))
+    parts = Parts(**{field.name: field.name for field in dataclasses.fields(Parts)})
+    page = Handlers(parts, settings)
+    asked = {"x": "step", "log": False, "smoothing": 0, "seen": "{}",
+             "chosen": Choice(tuple(run.id for run in two)).as_text()}  # fmt: skip
+    assert "In numbers" in page.show(asked)["scaling"]
+    with speaking("zh"):
+        drawn = page.show(asked)["scaling"]
+    assert "In numbers" not in drawn
+    assert say("charts.scaling", "zh") in drawn
+
+
+def test_bytes_are_told_with_their_unit_one_by_one():
+    """Of a list too, and where more follows in the name."""
+    buckets = Difference(group="training", name="bucket_bytes", observed=((), (1_500_000, 2_000)))
+    reduced = Difference(
+        group="training", name="reduced_bytes_per_step", observed=(None, 1_500_000)
+    )
+    told = [line.values for line in contrast_lines([buckets, reduced])]
+    assert told == [("–", "1.5 MB, 2.0 kB"), ("–", "1.5 MB")]
 
 
 def test_the_csv_has_plain_numbers(two, look):

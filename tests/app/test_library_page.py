@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -10,6 +11,7 @@ import gradio as gr
 import httpx
 import pytest
 
+from app.page.draw.library import source_table
 from app.views.library import pairs_of, preset_rows, preset_view, source_views
 from app.views.library_making import Making
 from app.views.playbook_export import export_playbook
@@ -19,6 +21,7 @@ from ringside.errors import RingsideError
 from ringside.hardware import Gpu, Hardware
 from ringside.playbook import store
 from ringside.presets import Library
+from ringside.words import speaking
 from tests.app.caller import Caller
 
 RUN = "20260102-030401-calm-fox"
@@ -120,6 +123,9 @@ def test_libraries_that_are_not_there_say_so(monkeypatch, tmp_path):
     assert found[0].fault is found[1].fault is None
     assert "does not exist" in found[2].fault
     assert "ringside presets fetch" in found[3].fault
+    with speaking("zh"):
+        shown = re.findall(r'<tr><td class="l">(.*?)</td>', source_table(found))
+    assert shown == ["内置", "自己的", "team", "team2"]
 
 
 def test_an_edit_through_the_form_is_a_new_version(ask, ours, told):

@@ -61,6 +61,15 @@ def test_the_json_is_what_scripts_rely_on(doctor):
     assert found["verdict"]["cause"] == "unexplained"
 
 
+def test_of_a_run_that_failed_it_says_so_first(capsys, make_spec, write_run):
+    write_run(make_spec("ddp", num_processes=2), RUN, state="failed")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["doctor", RUN])
+    assert ended.value.code == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("swift-hare failed: ")
+
+
 def test_the_documents_name_every_key(doctor):
     found = json.loads(doctor("--json")[1])
     text = (DOCS / "cli-json.md").read_text(encoding="utf-8")

@@ -105,6 +105,12 @@ def test_one_press_makes_a_playbook_that_is_replayed(open_tab, presets, runs):
     with tab.expect_download() as download:
         tab.locator("#playbook-head a[download]").click()
     assert Path(download.value.path()).read_bytes().startswith(b"PK")
+    tab.set_viewport_size({"width": 390, "height": 800})
+    card, opened = (
+        tab.locator(one).first.bounding_box() for one in ("#playbook-head", "#playbook-head h2")
+    )
+    assert opened["x"] + opened["width"] <= card["x"] + card["width"], "a table scrolls by itself"
+    tab.set_viewport_size({"width": 1280, "height": 900})
     tab.locator("#playbook-replay button").click()
     tab.wait_for_url("**/?playbook=*")
     tab.wait_for_selector("#plan [role=status]")

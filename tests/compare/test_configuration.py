@@ -55,6 +55,21 @@ def test_what_ran_stands_beside_what_was_asked_for(lines):
     assert found["versions", "torch"].observed == (None, "2.14.1")
 
 
+def test_a_run_that_ended_before_its_set_up_was_read_back_differs_in_what_was_asked_only(
+    make_spec, write_run
+):
+    records = [
+        fold_run(write_run(make_spec(seed=seed), run)) for seed, run in ((0, BASE), (1, RUN))
+    ]
+    records[1].observed = records[1].started = None
+    assert [(one.group, one.name) for one in configuration(records)] == [("training", "seed")]
+
+
+def test_variables_that_point_into_each_runs_own_folder_are_no_difference(lines):
+    own = {"TORCH_FR_DUMP_TEMP_FILE": f"/runs/{RUN}/ranks/flight_rank", "WORLD_SIZE": "2"}
+    assert set(lines({}, {}, environment=own)) == {("environment", "WORLD_SIZE")}
+
+
 def test_another_machine_is_told(root, make_spec, write_run):
     records = []
     for run_id, cores in ((BASE, 8), (RUN, 64)):

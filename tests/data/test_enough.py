@@ -11,7 +11,7 @@ import pytest
 from ringside.data import open_data, parse_data, source_names
 from ringside.data.discovery import count_training
 from ringside.data.folder import listing
-from ringside.errors import SpecError
+from ringside.errors import DataError, SpecError
 from ringside.hardware import Hardware
 from ringside.request import RunRequest, resolve
 from ringside.spec import RunSpec
@@ -79,6 +79,13 @@ def test_a_drawn_split_is_counted_as_it_is_drawn(add_images: AddImages) -> None:
     spec = parse_data(str(root))
     assert count_training(spec, 25) == len(open_data(spec).train)
     assert count_training(spec, 2) is None  # plainly enough
+
+
+def test_a_folder_without_pictures_is_refused_before_anything_is_launched(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "notes.txt").touch()
+    with pytest.raises(DataError, match="holds no images: pass a folder with one folder per class"):
+        resolved("ddp", str(tmp_path), batch=64)
 
 
 def test_large_and_unusable_folders_are_left_to_the_trainer(

@@ -65,6 +65,8 @@ def asked(session_root, make_request, default_port_taken):
         shutil.copytree(run.checkpoints / "last", kept, dirs_exist_ok=True)
         if read_about(kept).step % STEPS:
             break
+    # A load needs two looks, and this run may be over before the second.
+    assert wait_until(lambda: len(read_samples(run)) >= 3, START_S)
     ask_to_stop_after_epoch(run)
     said.append(asked_lines(fold_run(run)))
     return run, wait_for_end(run), stacks, kept, said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_the_keys_of_json_are_frozen_and_documented(tmp_path, capsys):
     with pytest.raises(SystemExit):
         cli.main(["nccl", str(tmp_path / "a.log"), "--json"])
     report = json.loads(capsys.readouterr().out)
-    text = (cli.Path(cli.__file__).parents[1] / "docs" / "cli-json.md").read_text()
+    text = (Path(cli.__file__).parents[1] / "docs" / "cli-json.md").read_text()
     section = text.partition("## `ringside nccl FILE --json`")[2].partition("\n## ")[0]
     assert set(report) == KEYS == set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     assert report["transports"] == {"P2P/IPC": 2}

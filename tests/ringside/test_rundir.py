@@ -128,6 +128,16 @@ def test_nothing_that_is_no_run_is_found(runs, text):
         find_run(runs, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("clam-fox", "Did you mean 'calm-fox'?"), ("zebra", "`ringside list` shows the runs there.")],
+)
+def test_a_misspelt_run_is_guessed_else_the_list_is_named(runs, text, hint):
+    with pytest.raises(RunDirError) as caught:
+        find_run(runs, text)
+    assert str(caught.value).endswith(hint)
+
+
 @pytest.mark.parametrize("text", ["last", "calm-fox"])
 def test_without_runs_the_sentence_says_so(root, text):
     with pytest.raises(RunDirError, match="There are none yet"):

@@ -40,7 +40,7 @@ from app.views.scaling_view import scaling_figure
 from app.views.table import MAX_RUNS, MIN_RUNS, view_of
 from ringside.compare import CURVES, Comparison
 from ringside.errors import RingsideError
-from ringside.words import say
+from ringside.words import say, spoken
 
 Changes = dict[Component, Any]
 
@@ -133,7 +133,7 @@ class Handlers:
             return {}
         texts = self.drawings.get((found.version, "texts"), lambda: _texts(found)) | {"notice": ""}
         # Drawn again only for other speed-ups: a run that goes on changes all else every second.
-        scaling = ("scaling", found.comparison.scaling)
+        scaling = ("scaling", spoken(), found.comparison.scaling)
         texts["scaling"] = self.drawings.get(scaling, lambda: _scaling(found.comparison))
         curves = self.drawings.get(("curves", key), lambda: curve_sets(found.records, options))
         shows = {"curves": bool(curves)}

@@ -175,7 +175,7 @@ def source_table(sources: Sequence[SourceView]) -> str:
     """Every library, how many presets it has, and why one cannot be read."""
     columns = [say(f"library.source_{name}") for name in ("name", "place", "presets")]
     rows = [
-        [escape(one.prefix), f"<code>{escape(one.place)}</code>{_fault(one)}", str(one.num_presets)]
+        [_library(one), f"<code>{escape(one.place)}</code>{_fault(one)}", str(one.num_presets)]
         for one in sources
     ]
     return (
@@ -247,6 +247,11 @@ def _unequal(one: PairView) -> str:
         return ""
     word = escape(say("library.differs"))
     return f'<span title="{word}" role="img" aria-label="{word}">≠</span> '
+
+
+def _library(one: SourceView) -> str:
+    """A team's by the name that stands before its presets."""
+    return escape(one.prefix if one.origin == "team" else say(f"origin.{one.origin}"))
 
 
 def _fault(one: SourceView) -> str:

@@ -16,7 +16,7 @@ from ringside.data.folder.records import Record, Records
 from ringside.data.folder.table import TABLE_SUFFIXES
 from ringside.data.notes import Note, joined
 from ringside.data.splits import TRAIN_NAMES, is_split_name, roles
-from ringside.errors import DataError
+from ringside.errors import DataError, NoImagesError
 from ringside.words import say, say_count
 
 
@@ -73,7 +73,7 @@ def _split_folders(paths: list[list[str]]) -> set[str]:
 
 def _require_two_classes(found: set[str], listing: Listing) -> None:
     if not listing.images():
-        raise DataError(say("dataset.no_images", root=listing.root))
+        raise NoImagesError(say("dataset.no_images", root=listing.root))
     if len(found) < 2:
         where = (
             say("dataset.one_class_folder", name=min(found))

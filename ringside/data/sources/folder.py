@@ -19,7 +19,7 @@ from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Record
 from ringside.data.folder.twins import equal_files
 from ringside.data.images import FileImages, ImageData, PackedBytes, fingerprint_of
-from ringside.errors import DataError
+from ringside.errors import DataError, NoImagesError
 from ringside.words import say
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def num_training(spec: DataSpec, enough: int) -> int | None:
     """The images to train on; None for large folders, and for those that a run refuses itself.
 
     Where files are left out somebody has read all of them: then counting is no matter of time, and
-    `DataError` says at once what else cannot be used.
+    `DataError` says at once what else cannot be used. `NoImagesError` for a folder without any.
     """
     if spec.skip:
         return len(open_source(spec, frozenset(spec.skip)).train)
@@ -94,6 +94,8 @@ def num_training(spec: DataSpec, enough: int) -> int | None:
         if not any(record.split == "val" for record in records) and len(records) > 4 * enough:
             return None  # a fifth validates; drawing it would take longer than listing
         dealt, _ = with_splits(records, spec.label, lambda them: _twins(found.listing, them))
+    except NoImagesError:
+        raise
     except DataError:
         return None
     return sum(record.split == "train" for record in dealt)
