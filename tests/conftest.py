@@ -19,8 +19,10 @@ from ringside.checkpoints import About
 from ringside.run import RunDir, RunSpec
 from ringside.spec import AccelerateSettings, DataSpec, FsdpConfig, TrainingSettings
 
+# NCCL_NVLS_ENABLE stays: where a host's GPUs are shared, multicast may be off for a reason.
 FOREIGN = re.compile(
-    r"(ACCELERATE|FSDP|NCCL|RINGSIDE|MASTER)_.*|RANK|WORLD_SIZE|LOCAL_RANK|CUDA_VISIBLE_DEVICES"
+    r"(ACCELERATE|FSDP|NCCL(?!_NVLS_ENABLE$)|RINGSIDE|MASTER)_.*"
+    r"|RANK|WORLD_SIZE|LOCAL_RANK|CUDA_VISIBLE_DEVICES"
 )
 
 # What pages copy for their browsers would lie in the cache of whoever runs the tests; Gradio reads
