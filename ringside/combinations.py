@@ -48,6 +48,8 @@ def refuse_contradictions(spec: RunSpec) -> None:
     _refuse_idle(spec)
     _refuse_parallelism(spec)
     _refuse_compilation(spec)
+    if spec.training.cudnn_benchmark and spec.device == "cpu":
+        raise SpecError(say("setting.benchmark_on_cpu"))
     _refuse_sources(spec)
     if spec.training.warmup_epochs >= spec.epochs:
         raise SpecError(

@@ -46,7 +46,7 @@ class RankSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The processes of one rank, its loader workers among them.
 
     `cpu_cores` is how many cores they kept busy since the sample before (1.5: one and a half).
-    `memory_bytes` is resident; pages that several processes share count once for each.
+    `memory_bytes` is their proportional set size: a page that several share counts once.
     """
 
     rank: int

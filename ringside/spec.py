@@ -87,15 +87,17 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     process with nn.DataParallel over several GPUs; pipeline cuts the model into one stage a process
     and each batch into `pipeline_micro_batches` (GPipe: Huang et al. 2019, arXiv:1811.06965).
 
-    `compile_mode` reduce-overhead replays CUDA graphs, for steps bound by launches. `decoder` auto
-    decodes JPEG on the GPU where it can. `min_crop_area` is the smallest share of a picture that a
-    training crop keeps. `mixup` and `cutmix` are the alpha of their Beta distributions (Zhang et
-    al. 2018, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899), 0 is off. `pos_weight_cap`
-    weighs a label's positives by negatives / positives, at most this much. `ema_decay` keeps an
-    exponential average of the weights beside them. `best_by` names the score that makes a
-    checkpoint the best. `early_stop_epochs` ends a run after so many epochs without a better one.
-    `timeout_s` is how long a rank may keep the others waiting. `find_unused_parameters` lets DDP
-    look for parameters without a gradient in every step: a handicap where all have one.
+    `compile_mode` reduce-overhead replays CUDA graphs, for steps bound by launches.
+    `cudnn_benchmark` lets cuDNN try its algorithms before the first step of every shape instead
+    of choosing by its heuristics. `decoder` auto decodes JPEG on the GPU where it can.
+    `min_crop_area` is the smallest share of a picture that a training crop keeps. `mixup` and
+    `cutmix` are the alpha of their Beta distributions (Zhang et al. 2018, arXiv:1710.09412; Yun
+    et al. 2019, arXiv:1905.04899), 0 is off. `pos_weight_cap` weighs a label's positives by
+    negatives / positives, at most this much. `ema_decay` keeps an exponential average of the
+    weights beside them. `best_by` names the score that makes a checkpoint the best.
+    `early_stop_epochs` ends a run after so many epochs without a better one. `timeout_s` is how
+    long a rank may keep the others waiting. `find_unused_parameters` lets DDP look for
+    parameters without a gradient in every step: a handicap where all have one.
     """
 
     optimizer: Literal["sgd", "adamw"] = "adamw"
@@ -110,6 +112,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     channels_last: bool | None = None
     compile: bool = False
     compile_mode: Literal["default", "reduce-overhead"] = "default"
+    cudnn_benchmark: bool = False
     comm_hook: Literal["no", "fp16", "bf16", "power_sgd"] = "no"
     power_sgd_rank: PositiveInt = 4
     power_sgd_start_step: Annotated[int, Meta(ge=2)] = 10

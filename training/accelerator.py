@@ -28,13 +28,13 @@ NCCL_LATER_S = 15
 
 
 def prepare_device(spec: RunSpec) -> None:
-    """Threads on a CPU; TF32 and autotuned convolutions on a GPU, the same for every preset."""
+    """Threads on a CPU; TF32 and the choice of convolutions on a GPU, the same for every preset."""
     if spec.device == "cpu":
         torch.set_num_threads(spec.threads_per_device)
         return
     if not torch.cuda.is_available():
         raise SetupError("The run was planned for GPUs, but torch sees none here.")
-    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.benchmark = spec.training.cudnn_benchmark
     torch.set_float32_matmul_precision("high")
 
 

@@ -12,6 +12,8 @@ from ringside.samples import RankSample
 
 FAMILY_EVERY_S = 10.0
 """Looking for children reads a file of every process of the machine; workers seldom change."""
+MEMORY_SHARE = 0.01
+"""Of the time, at most, goes to reading memory: the kernel walks all pages of every process."""
 
 
 class RankLoad:
@@ -21,14 +23,21 @@ class RankLoad:
         self._ranks = ranks
         self._families: dict[int, list[Any]] = {}
         self._looked: float | None = None
+        self._memory: dict[int, int] = {}
+        self._next_memory = 0.0
         self._before: dict[int, tuple[float, dict[int, float]]] = {}
 
     def now(self) -> tuple[RankSample, ...]:
-        """One sample for each rank that runs; processor time since the call before."""
+        """One sample for each rank that runs; processor time since the call before.
+
+        Memory is that of the last reading, which may be some seconds old.
+        """
         if self._looked is None or time.monotonic() - self._looked >= FAMILY_EVERY_S:
             self._families = self._look()
             # The ranks of a run that begins are soon there.
             self._looked = time.monotonic() if self._families else None
+        if time.monotonic() >= self._next_memory:
+            self._read_memory()
         samples = (self._sample(rank, family) for rank, family in self._families.items())
         return tuple(sample for sample in samples if sample is not None)
 
@@ -46,13 +55,13 @@ class RankLoad:
     def _sample(self, rank: int, family: list[Any]) -> RankSample | None:
         import psutil
 
-        now, busy, memory = time.monotonic(), {}, 0
+        now, busy = time.monotonic(), {}
         for process in family:
             with suppress(psutil.Error), process.oneshot():
-                times, resident = process.cpu_times(), process.memory_info().rss
-                if resident:  # One that has ended and was not reaped yet has none.
+                times = process.cpu_times()
+                # One that has ended and was not reaped yet has no memory.
+                if process.memory_info().rss:
                     busy[process.pid] = times.user + times.system
-                    memory += resident
         if not busy:
             return None
         before = self._before.get(rank)
@@ -62,4 +71,23 @@ class RankLoad:
             # A worker that is new counts from its next sample on.
             spent = sum(busy[pid] - before[1][pid] for pid in busy.keys() & before[1].keys())
             cores = round(max(0.0, spent) / (now - before[0]), 3)
+        memory = self._memory.get(rank)
         return RankSample(rank=rank, cpu_cores=cores, memory_bytes=memory, num_processes=len(busy))
+
+    def _read_memory(self) -> None:
+        """Proportional set sizes: forked workers share nearly all their pages with their rank."""
+        begin = time.monotonic()
+        self._memory = {rank: _set_size(family) for rank, family in self._families.items()}
+        end = time.monotonic()
+        self._next_memory = end + (end - begin) / MEMORY_SHARE
+
+
+def _set_size(family: list[Any]) -> int:
+    """Bytes; a page that several processes share counts once over all of them."""
+    import psutil
+
+    total = 0
+    for process in family:
+        with suppress(psutil.Error):
+            total += process.memory_full_info().pss
+    return total

@@ -26,8 +26,8 @@ _BESIDE_THE_SETTINGS = (
 )  # fmt: skip
 # What shapes the step of one device, whatever ties it to the others.
 _OF_THE_MODEL = (
-    "optimizer", "momentum", "clip_norm", "channels_last", "compile", "compile_mode", "freeze",
-    "ema_decay",
+    "optimizer", "momentum", "clip_norm", "channels_last", "compile", "compile_mode",
+    "cudnn_benchmark", "freeze", "ema_decay",
 )  # fmt: skip
 
 

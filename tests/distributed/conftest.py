@@ -36,6 +36,11 @@ def wait_for_end(run: RunDir, timeout_s: float = TIMEOUT_S) -> RunRecord:
     pytest.fail(f"{run.id} did not end:\n{run.console.read_text()[-3000:]}")
 
 
+def first_on_path(folder: Path) -> str:
+    """A PYTHONPATH that begins with `folder` and keeps what was there."""
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+
+
 @pytest.fixture(scope="session")
 def session_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the session's shared runs live; a space and a quote in the name, on purpose."""

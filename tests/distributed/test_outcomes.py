@@ -29,7 +29,7 @@ from ringside.predictions import read_predictions
 from ringside.rundir import RunDir
 from training import export, label
 
-from tests.distributed.conftest import wait_for_end  # isort: skip
+from tests.distributed.conftest import first_on_path, wait_for_end  # isort: skip
 
 pytestmark = pytest.mark.distributed
 SLEEP_S = 0.05
@@ -200,7 +200,7 @@ def test_checkpoints_within_an_epoch_are_off_the_clock_and_change_nothing(
     """Syncing a file is made slow, on rank 0 only; no rank's epoch time contains that."""
     plain = finished_run("ddp").epochs
     (tmp_path / "sitecustomize.py").write_text(SLOW_WRITES)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", first_on_path(tmp_path))
     record = start("ddp", 2, save_every_steps=4, trackers="[tensorboard]", best_by="map_macro")
     assert record.state == "completed", record.failure
     # 10 steps an epoch: steps 4 and 8, 12 and 16 (the end of epoch 2 has its own).

@@ -18,7 +18,7 @@ from ringside.request import continue_run
 from ringside.rundir import RunDir
 from ringside.trace import analyse, read_traces
 
-from tests.distributed.conftest import wait_for_end  # isort: skip
+from tests.distributed.conftest import first_on_path, wait_for_end  # isort: skip
 
 pytestmark = pytest.mark.distributed
 
@@ -126,7 +126,7 @@ def test_a_rank_that_cannot_record_leaves_a_completed_run_and_no_waiting(
 ):
     """Rank 0 waits for it in the reduction, for a timeout of ten minutes if nobody ended it."""
     (tmp_path / "sitecustomize.py").write_text(SITE)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", first_on_path(tmp_path))
     request = make_request("ddp", profile=3, epochs=1)
     record = wait_for_end(start_run(request, read_hardware(), root), timeout_s=90)
     run = RunDir(Path(record.path))

@@ -17,7 +17,7 @@ from ringside.marks import read_marks
 from ringside.run import RunRecord
 from ringside.rundir import RunDir
 
-from tests.distributed.conftest import wait_for_end  # isort: skip
+from tests.distributed.conftest import first_on_path, wait_for_end  # isort: skip
 
 pytestmark = pytest.mark.distributed
 
@@ -74,7 +74,7 @@ def break_rank(root, make_request, tmp_path, monkeypatch):
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(dedent(SITE))
         variables = {"FAULT": fault, "FAULT_RANK": str(rank), "FAULT_AT": str(at)}
-        for name, value in (variables | {"PYTHONPATH": str(folder)}).items():
+        for name, value in (variables | {"PYTHONPATH": first_on_path(folder)}).items():
             monkeypatch.setenv(name, value)
         timeout_s = HANG_S if fault == "hang" else PATIENT_S
         settings = {"timeout_s": str(timeout_s), "num_workers": "0", **overrides}

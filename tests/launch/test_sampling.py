@@ -109,6 +109,35 @@ def test_what_is_refused_is_not_known_and_the_rest_is(driver):
     assert sample.temperature_c == 61
 
 
+FORKS = """
+import os, time
+block = bytearray(b"1" * (256 * 2**20))
+for _ in range(3):
+    if os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+print("ready", flush=True)
+time.sleep(30)
+"""
+
+
+def test_memory_that_forked_workers_share_counts_once():
+    """Resident sizes would add up to four times the block."""
+    with subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE) as rank:
+        family = [psutil.Process(rank.pid)]
+        try:
+            assert rank.stdout.readline() == b"ready\n"
+            family += family[0].children()
+            (sample,) = RankLoad(lambda: {0: identity.of(rank.pid)}).now()
+            resident = sum(process.memory_info().rss for process in family)
+        finally:
+            for process in family:
+                process.kill()
+    assert sample.num_processes == 4
+    assert resident > 4 * 256 * 2**20
+    assert 256 * 2**20 < sample.memory_bytes < 1.5 * 256 * 2**20
+
+
 BURN = """
 import subprocess, sys, time
 code = "import time; end = time.monotonic() + 30\\nwhile time.monotonic() < end: pass"

@@ -114,6 +114,7 @@ def check(mistake: Callable[[], Any]) -> None:
         (CPU, {"overrides": {"warmup_epochs": "9"}}),
         (CPU, {"overrides": {"momentum": "0.5"}}),
         (CPU, {"overrides": {"compile_mode": "reduce-overhead"}}),
+        (CPU, {"overrides": {"cudnn_benchmark": "true"}}),
         (CPU, {"overrides": {"compile": "true", "compile_mode": "reduce-overhead"}}),
         (CPU, {"overrides": {"reduce_dtype": "bf16"}}),
         (CPU, {"overrides": {"sync_batchnorm": "true"}}),

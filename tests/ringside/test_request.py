@@ -440,6 +440,7 @@ class TestContinue:
     [
         ("single", {"decoder": "gpu"}, "emoji", "decoder gpu needs a GPU"),
         ("single", {"mixup": "0.2"}, "synthetic", "mixup changes pictures"),
+        ("single", {"cudnn_benchmark": "true"}, "emoji", "convolutions of a GPU"),
         (
             "single",
             {"compile": "true", "compile_mode": "reduce-overhead"},

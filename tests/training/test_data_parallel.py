@@ -32,6 +32,12 @@ def observed(spec) -> Observed:
     )  # fmt: skip
 
 
+@pytest.fixture
+def without_gpus(monkeypatch) -> None:
+    """nn.DataParallel of a model on the CPU is then the model itself, on every machine."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
 def test_two_gpus_of_one_process_share_a_batch(spec):
     assert (spec.strategy, spec.num_processes, spec.num_devices) == ("data_parallel", 1, 2)
     assert (spec.global_batch, spec.loader_batch, spec.micro_batch) == (64, 64, 32)
@@ -64,7 +70,7 @@ def test_the_precision_travels_with_the_model(dtype, expected):
     assert logits.dtype == expected
 
 
-def test_it_trains_the_plain_model_under_its_own_names():
+def test_it_trains_the_plain_model_under_its_own_names(without_gpus):
     """What is saved are the weights of the model that was given, not of a copy."""
     plain = nn.Linear(4, 1)
     model = spread(plain, 2, CPU, None)
