@@ -7,6 +7,7 @@ import gc
 import math
 import subprocess
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import timm
 import torch
 from accelerate.state import AcceleratorState
+from torch.utils.data._utils import MP_STATUS_CHECK_INTERVAL
 
 from ringside.errors import SetupError
 from ringside.measurements import Description, Experiment, Series
@@ -55,6 +57,15 @@ def described(spec: RunSpec) -> Description:
 @functools.cache
 def measured(encoded: bytes) -> Description:
     return measure_description(msgspec.json.decode(encoded, type=RunSpec), seconds=0.2)
+
+
+def test_workers_of_a_bench_hear_that_it_ends(make: Callable[..., RunSpec]) -> None:
+    """Each that does not is waited for as long as torch waits between two looks."""
+    bench = Bench(make(training={"num_workers": 2}), synthetic=False)
+    bench.step()
+    begin = time.monotonic()
+    bench.close()
+    assert time.monotonic() - begin < MP_STATUS_CHECK_INTERVAL
 
 
 def test_a_description_counts_what_torch_counts(make: Callable[..., RunSpec]) -> None:

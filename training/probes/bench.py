@@ -92,9 +92,10 @@ class Bench:
 
         A thread that still prepared batches at the end of Python could bring the process down.
         """
-        end = getattr(self.stream, "close", None)
-        if end is not None:
-            end()
+        for part in (self.stream, self.trainer.batches):
+            end = getattr(part, "close", None)
+            if end is not None:
+                end()
         del self.trainer, self.stream, self.engine
         gc.collect()  # Trainer, windows and DDP refer to each other.
         if torch.cuda.is_available():
