@@ -58,8 +58,8 @@ class Row:
     measured_ms: float
     spread_ratio: float
     predicted_ms: float
-    exposed_ratio: float
-    gain_ratio: float
+    exposed_ratio: float = 0.0
+    gain_ratio: float = 0.0
 
     @property
     def error_ratio(self) -> float:
@@ -155,12 +155,11 @@ def print_bars(rows: list[Row]) -> bool:
     return "missed" not in verdicts
 
 
-def orders(rows: list[Row], bench: Visit) -> Iterator[Order]:
-    """For each transport and batch with two presets or more, by one device's predictions."""
-    images = {
-        (transport, timed.spec.micro_batch, timed.spec.preset): timed.spec.global_batch
-        for transport, timed in bench.cases()
-    }
+def orders(rows: list[Row], images: dict[tuple[str, int, str], int]) -> Iterator[Order]:
+    """For each transport and batch with two presets or more, by one device's predictions.
+
+    `images`: of an optimizer step, by transport, images a device and preset.
+    """
     own = [row for row in rows if row.kind == "one device"]
     for where in dict.fromkeys((row.transport, row.batch) for row in own):
         here = [row for row in own if (row.transport, row.batch) == where]
@@ -183,7 +182,11 @@ def orders(rows: list[Row], bench: Visit) -> Iterator[Order]:
 
 def print_order(rows: list[Row], bench: Visit) -> bool:
     """Each order and their total; whether no leader by more than the gap is ranked lower."""
-    found = list(orders(rows, bench))
+    images = {
+        (transport, timed.spec.micro_batch, timed.spec.preset): timed.spec.global_batch
+        for transport, timed in bench.cases()
+    }
+    found = list(orders(rows, images))
     print("\n| transport | images | fastest measured | predicted | lead | pairs in order | |")
     print("|---|---:|---|---|---:|---:|---|")
     words = {True: "met", False: "missed", None: "nothing counted"}

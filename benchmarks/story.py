@@ -12,8 +12,9 @@ the device, so that data hold nothing back: the windows of the second are its cl
 a transport train in turn in one launch, each in a process group of its own
 (`story_ranks.py`; --each gives every run a launch of its own), and no profiler runs there. A last
 launch trains a few steps of each with the profiler. The doctor gets the clocks of the first and
-the traces of the second; `ringside.estimate` gets one device's description and a sweep of the
-transport. `story_expected.py` says beforehand which verdicts are right.
+the traces of the last; `story_expected.py` says beforehand which verdicts are right.
+`ringside.estimate` gets one device's description, what processes cost each other without exchange,
+and a sweep of the transport; the replay it makes of DDP learns from a launch in between.
 
 What is measured lies in --out and is not measured again: `cells.jsonl` has a line for each finished
 cell, and a call ends before --budget-s seconds are over. --only names beginnings of cells

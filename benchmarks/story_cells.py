@@ -27,7 +27,7 @@ PRESETS = (
     "ddp_bf16_compiled", "fsdp", "fsdp_bf16", "data_parallel",
 )  # fmt: skip
 NOT_ON_CPU = ("data_parallel", "ddp_bf16_compiled")
-DATA_PARALLEL = "data_parallel"
+DATA_PARALLEL, REFERENCE = "data_parallel", "ddp"
 TIMED_EPOCHS = 2
 # A step of nn.DataParallel can take more than a second, and its verdict needs no baseline.
 DATA_PARALLEL_EPOCHS, DATA_PARALLEL_STEPS = 1, 8
@@ -60,7 +60,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """All that the table says of a cell; a line of `cells.jsonl`.
 
     `step_ms`: optimizer steps of each window, slowest rank. `wire_bytes`: what a rank sends per
-    optimizer step. `expected`: causes that count as right, `rule`: why. None is not measured.
+    optimizer step. `predicted_ms`: from one device, what several cost each other, and the sweep;
+    `replayed_ms`: by a replay that the reference of another launch has calibrated. `expected`:
+    causes that count as right, `rule`: why. None is not measured.
     """
 
     transport: str
@@ -76,6 +78,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     wire_bytes: float | None = None
     exposed_ratio: float | None = None
     predicted_ms: float | None = None
+    replayed_ms: float | None = None
     predicted_memory_bytes: int | None = None
     not_predicted: str | None = None
     cause: str | None = None

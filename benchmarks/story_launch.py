@@ -13,18 +13,20 @@ from pathlib import Path
 
 import msgspec
 
-from ringside import identity
+from ringside import identity, yaml_text
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.local import create_run
 from ringside.launch.plan import launcher_argv, make_plan
 from ringside.launch.probe import probe_folder, reason
+from ringside.measurements import Crowded
+from ringside.presets import accelerate_config
 from ringside.records import ExitRecord, rank_errors, write_exit
-from ringside.rundir import RunDir, list_run_dirs
+from ringside.rundir import RunDir, list_run_dirs, write_atomic
 from ringside.spec import RunSpec
 
-RANKS = Path(__file__).with_name("story_ranks.py")
+RANKS, CROWD = (Path(__file__).with_name(f"story_{name}.py") for name in ("ranks", "crowd"))
 POLL_S, STEP_S = 0.5, 1.0
 # Of no use here, and 600 MB a run.
 BULKY = ("checkpoints", "predictions.npz", "scores", ".reserve")
@@ -91,6 +93,25 @@ def train_in_turn(runs: Sequence[RunDir], spec: RunSpec, window_s: float, timeou
                 unfinished, state="failed", reason=_why(unfinished, launch, code), return_code=code
             )
     return True
+
+
+def crowds_of(specs: Sequence[RunSpec], seconds: float, timeout_s: float) -> list[Crowded]:
+    """What processes cost each other in the step of each request; fewer where time was over."""
+    with probe_folder() as launch:
+        config = accelerate_config(specs[0].accelerate, specs[0].num_processes)
+        write_atomic(launch.accelerate, yaml_text.dump(config).encode())
+        given, out = launch.path / "specs.json", launch.path / "crowds.json"
+        given.write_bytes(msgspec.json.encode(specs))
+        argv = [*launcher_argv(specs[0], launch), str(CROWD), str(given), str(out), str(seconds)]
+        environment = os.environ | make_plan(specs[0], launch).environment
+        # Ranks do not look for modules beside their script by themselves.
+        paths = [str(CROWD.parent), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        code = execute(argv, launch, environment, timeout_s, lambda: None)
+        found = launch.read(out, list[Crowded]) or []
+        if len(found) < len(specs):
+            say(f"crowds: {len(found)} of {len(specs)}, exit code {code}")
+        return found
 
 
 def execute(

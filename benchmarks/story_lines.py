@@ -15,7 +15,10 @@ from ringside.doctor.figures import gradient_bytes, wire_bytes
 from ringside.doctor.gathering import facts_of, log_of
 from ringside.doctor.shares import exposed_share
 from ringside.estimate import Inputs, estimate
+from ringside.estimate.calibration import calibrate
+from ringside.estimate.steps import NotEstimated
 from ringside.records import ExitRecord
+from ringside.run import fold_run
 from ringside.rundir import RunDir, iter_files
 from ringside.spec import RunSpec
 
@@ -23,10 +26,12 @@ FP32_BYTES = 4
 
 
 def line_of(
-    cell: Cell, spec: RunSpec, timed: RunDir, traced: list[RunDir], inputs: Inputs, root: Path
-) -> Line:
+    cell: Cell, spec: RunSpec, timed: RunDir, traced: list[RunDir], inputs: Inputs, root: Path,
+    calibrating: RunDir | None,
+) -> Line:  # fmt: skip
     """`traced`: the run of the profile, then the others of its launch, where NCCL may have logged.
 
+    `calibrating`: another launch of the reference, where a replay of this cell can learn from it.
     `root` holds the timed runs, the baselines among them, and the store of measurements.
     """
     bare = Line(
@@ -38,7 +43,8 @@ def line_of(
     if ended is None or ended.state != "completed":
         return msgspec.structs.replace(bare, problem=ended.reason if ended else "It never ended.")
     case = with_profile(case_of_run(timed, root), traced)
-    return with_verdict(with_clocks(bare, case), spec, case, inputs)
+    line = with_verdict(with_clocks(bare, case), spec, case, inputs)
+    return line if calibrating is None else with_replay(line, spec, inputs, calibrating)
 
 
 def with_profile(case: Case, traced: list[RunDir]) -> Case:
@@ -106,6 +112,16 @@ def with_verdict(line: Line, spec: RunSpec, case: Case, inputs: Inputs) -> Line:
         expected=wanted.causes,
         rule=wanted.rule,
     )
+
+
+def with_replay(line: Line, spec: RunSpec, inputs: Inputs, calibrating: RunDir) -> Line:
+    """The step by a calibrated replay; as it was where the other launch explains nothing."""
+    try:
+        calibration = calibrate(fold_run(calibrating), inputs.description, inputs.sweep)
+    except NotEstimated:
+        return line
+    found = estimate(spec, replace(inputs, calibration=calibration))
+    return msgspec.structs.replace(line, replayed_ms=found.step_ms)
 
 
 def short(sentence: str, case: Case) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import story_estimates
 from story_cells import DATA_PARALLEL, ONE, TRANSPORTS, Cell, Line
 
 from ringside.speedup import BASELINE
@@ -105,9 +106,14 @@ class Table:
 
 
 def bars(table: Table, wanted: Iterable[Cell]) -> list[Bar]:
-    """The verdicts of all wanted cells, DDP over NVLink, and the story's own factor."""
+    """The verdicts of all wanted cells, DDP over NVLink, the story's factor, the predictions."""
     fast = [_efficient(table, preset) for preset in PLAIN]
-    return [_verdicts(table, list(wanted)), *fast, _factor(table)]
+    return [_verdicts(table, list(wanted)), *fast, _factor(table), *_predictions(table)]
+
+
+def _predictions(table: Table) -> Iterator[Bar]:
+    for name, verdict, detail in story_estimates.results(list(table)):
+        yield Bar(name, verdict if verdict in (MET, MISSED) else OPEN, detail)
 
 
 def _verdicts(table: Table, wanted: list[Cell]) -> Bar:
@@ -141,7 +147,7 @@ def markdown(table: Table, wanted: Iterable[Cell], head: str) -> str:
     wanted = list(wanted)
     absent = [cell.name for cell in wanted if cell not in table.lines]
     parts = [head, _speeds(table), _verdict_table(table), _factor_table(table)]
-    parts.append(_bar_table(bars(table, wanted)))
+    parts += [_bar_table(bars(table, wanted)), story_estimates.markdown(list(table))]
     parts += [f"{line.cell.name}: {line.problem}" for line in table if line.problem]
     parts += table.doubts()
     if absent:

@@ -9,8 +9,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
-from story_cells import DATA_PARALLEL, ONE, TRANSPORTS, Cell, Lines, num_steps, traced_spec
+from story_cells import (
+    DATA_PARALLEL,
+    ONE,
+    REFERENCE,
+    TRANSPORTS,
+    Cell,
+    Lines,
+    num_steps,
+    traced_spec,
+)
 from story_launch import (
+    crowds_of,
     drop_trace,
     forget_failed,
     is_completed,
@@ -26,6 +36,7 @@ from ringside.estimate import Inputs, estimate
 from ringside.hardware import Hardware
 from ringside.launch.probing import measure_description, measure_sweep
 from ringside.measurements import Sweep
+from ringside.measurements.crowd import crowding_ratio, with_crowd
 from ringside.measurements.store import Store, key_of_model
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
@@ -33,6 +44,7 @@ from ringside.spec import RunSpec
 # Guesses, by which a part begins or is left to the next call; a launch is ended in time anyway.
 LAUNCH_S, SETUP_S, COMPILE_S, TRACE_S, SWEEP_S = 15.0, 4.0, 40.0, 5.0, 20.0
 DESCRIPTION_S = 15.0
+CROWD_S = 4.0
 UNKNOWN_MS = {"cpu": 200.0, "cuda": 150.0}
 DATA_PARALLEL_MS = 1300.0
 LONGER = 1.5
@@ -52,8 +64,10 @@ class Visit:
     ) -> None:
         self.options, self.hardware, self.specs = options, hardware, specs
         self.root, self.traces = options.out / "runs", options.out / "traced"
+        self.again = options.out / "again"
         self.store, self.lines = Store(self.root), Lines(options.out / "cells.jsonl")
         self.failed: set[str] = set()
+        self.has_crowded = False
         self._end = time.monotonic() + options.budget_s - RESERVE_S
 
     @property
@@ -92,13 +106,18 @@ class Visit:
         if self.options.again:
             for cell in cells:
                 forget_failed(self.root, self.specs[cell])
+                forget_failed(self.again, self.specs[cell])
                 forget_failed(self.traces, traced_spec(self.specs[cell]))
         if not cells:
             return
         self._describe(cells)
+        self._crowd(cells)
         self._sweep(cells[0].transport)
         self._train(self.root, [self.specs[cell] for cell in cells])
         timed = [cell for cell in cells if self._is_timed(cell)]
+        # Another launch of the same set-up, by which a replay is calibrated.
+        replayed = [cell for cell in timed if cell.transport != ONE and cell.preset == REFERENCE]
+        self._train(self.again, [self.specs[cell] for cell in replayed])
         # Whatever a profiler slows in its process is timed nowhere; nn.DataParallel needs no trace.
         traced = [cell for cell in timed if cell.preset != DATA_PARALLEL]
         self._train(self.traces, [traced_spec(self.specs[cell]) for cell in traced])
@@ -120,13 +139,23 @@ class Visit:
         own = self._traced(cell) if cell in traced else None
         others = [run for other in traced if (run := self._traced(other)) is not None]
         line = line_of(
-            cell, spec, timed, [own, *others] if own else [], self.inputs(cell), self.root
-        )
+            cell, spec, timed, [own, *others] if own else [], self.inputs(cell), self.root,
+            self._calibrating(cell),
+        )  # fmt: skip
         self.lines.add(line)
         say(f"{cell.name}: {line.cause or line.problem}")
 
     def _traced(self, cell: Cell) -> RunDir | None:
         return run_of(self.traces, traced_spec(self.specs[cell]))
+
+    def _calibrating(self, cell: Cell) -> RunDir | None:
+        """The reference of another launch, for cells that compute what it computes."""
+        reference = next(
+            (one for one in self.specs if one[:3] == (cell.transport, cell.batch, REFERENCE)), None
+        )
+        if reference is None or cell.preset == DATA_PARALLEL or reference[3:] != cell[3:]:
+            return None
+        return run_of(self.again, self.specs[reference])
 
     def inputs(self, cell: Cell) -> Inputs:
         """What a prediction may know: one device, and the sweep of the transport."""
@@ -174,6 +203,30 @@ class Visit:
         except RingsideError as error:
             self.failed.add(str((key_of_model(spec), spec.micro_batch)))
             say(f"{name}: {error}")
+
+    def _crowd(self, cells: Sequence[Cell]) -> None:
+        """What several processes cost each other, where one device's step is known; tried once."""
+        specs = list(self._uncrowded(cells).values())
+        if not specs or self.has_crowded:
+            return
+        self._need(LAUNCH_S + len(specs) * (CROWD_S + self.options.probe_seconds))
+        self.has_crowded = True
+        found = crowds_of(specs, self.options.probe_seconds, self._left())
+        for spec, crowded in zip(specs, found, strict=False):
+            description = self.store.description(spec, hardware=self.hardware)
+            if description is not None:
+                self.store.save(with_crowd(description, crowded, time.time()))
+                say(f"crowd of {spec.accelerate.mixed_precision}, {spec.micro_batch} images: there")
+
+    def _uncrowded(self, cells: Sequence[Cell]) -> dict[tuple[str, int], RunSpec]:
+        """A request for each model and batch of which one device alone is known."""
+        missing = {}
+        for cell in cells:
+            spec, found = self.specs[cell], self.inputs(cell).description
+            batch = spec.micro_batch
+            if found is not None and crowding_ratio(found, spec.num_processes, batch) is None:
+                missing[key_of_model(spec), batch] = spec
+        return missing
 
     def _sweep(self, transport: str) -> None:
         if transport == ONE or transport in self.failed or self._found_sweep(transport):

@@ -69,6 +69,9 @@ def verdicts(*lines):
     return [bar.verdict for bar in found]
 
 
+NO_PREDICTIONS = ["not measured"] * 5
+
+
 GOOD = (
     {"preset": "ddp", "precision": "fp32", "rate": 1960.0},
     {"preset": "ddp_bf16", "precision": "bf16", "rate": 3920.0},
@@ -101,7 +104,51 @@ def planted(**changes):
     ],
 )
 def test_each_bar_can_be_missed_by_itself(changes, expected):
-    assert planted(**changes) == expected
+    assert planted(**changes) == expected + NO_PREDICTIONS
+
+
+def predicted(line, step=1.0, memory=1.0, again=None):
+    """The line with predictions of so many times what was measured."""
+    return msgspec.structs.replace(
+        line, predicted_ms=step * line.median_ms, replayed_ms=again and again * line.median_ms,
+        memory_bytes=100, predicted_memory_bytes=round(100 * memory),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ddp", "tuned", "expected"),
+    [
+        ({"again": 1.02}, {"again": 0.96}, ["met"] * 5),
+        ({"again": 1.04}, {"again": 1.0}, ["missed", "met", "met", "met", "met"]),
+        ({"again": 1.0}, {"again": 0.94}, ["met", "missed", "met", "met", "met"]),
+        (
+            {"step": 1.15, "again": 1.0},
+            {"step": 1.15},
+            ["met", "not measured", "missed"] + ["met"] * 2,
+        ),
+        ({"step": 1.21}, {"step": 1.21}, ["not measured"] * 2 + ["missed"] + ["met"] * 2),
+        ({"memory": 1.11}, {}, ["not measured"] * 2 + ["met", "missed", "met"]),
+        ({"step": 0.90}, {"step": 1.05}, ["not measured"] * 2 + ["met", "met", "missed"]),
+    ],
+)
+def test_each_bar_of_the_predictions_can_be_missed_by_itself(ddp, tuned, expected):
+    """The second set-up is measured a tenth faster than the first."""
+    lines = (
+        predicted(line(preset="ddp", rate=1000.0), **ddp),
+        predicted(line(preset="ddp_tuned", rate=1100.0), **tuned),
+    )
+    assert verdicts(*lines)[4:] == expected
+
+
+def test_a_prediction_counts_where_five_blocks_agree():
+    """Bars: 3 % for a replay, so half a range of 1.5 %; 10 % from one device, so 5 %."""
+    from story_estimates import rows_of
+
+    steps = (100.0, 104.0, 100.0, 104.0, 104.0, 108.0, 100.0, 104.0, 104.0, 100.0)
+    (own, replay) = rows_of([predicted(line(step_ms=steps), again=1.0)])
+    assert (own.kind, replay.kind) == ("one device", "replay")
+    assert own.spread_ratio == pytest.approx(4 / 2 / 102)  # of 102, 102, 106, 102, 102
+    assert (own.counts, replay.counts) == (True, False)
 
 
 def test_nothing_measured_meets_no_bar():
@@ -327,19 +374,19 @@ def test_calls_go_on_where_the_last_one_ended(call, capsys):
     assert codes == [3, 3, 0]
     assert call.trained == [
         "runs/one-4-single-fp32", "traced/one-4-single-fp32", "runs/gloo-4-ddp",
-        "runs/gloo-4-fsdp", "traced/gloo-4-ddp", "traced/gloo-4-fsdp",
+        "runs/gloo-4-fsdp", "again/gloo-4-ddp", "traced/gloo-4-ddp", "traced/gloo-4-fsdp",
     ]  # fmt: skip
     assert "Not measured yet" not in capsys.readouterr().out.rpartition("# The story")[2]
     assert call() == 0
-    assert len(call.trained) == 6
+    assert len(call.trained) == 7
 
 
 def test_only_names_beginnings(call):
     assert call("--only", "gloo-4-d") == 0
-    assert call.trained == ["runs/gloo-4-ddp", "traced/gloo-4-ddp"]
+    assert call.trained == ["runs/gloo-4-ddp", "again/gloo-4-ddp", "traced/gloo-4-ddp"]
 
 
-@pytest.mark.parametrize(("flags", "launches"), [((), 4), (("--each",), 6)])
+@pytest.mark.parametrize(("flags", "launches"), [((), 5), (("--each",), 7)])
 def test_one_launch_trains_all_of_a_transport_or_each_run_has_its_own(call, flags, launches):
     assert call(*flags) == 0
     assert call.launches == launches
@@ -354,7 +401,7 @@ def test_what_fails_is_told_and_tried_again_when_asked(call, capsys):
     call()
     assert len(call.trained) == before
     call("--again")
-    assert call.trained[before:] == ["runs/gloo-4-ddp", "traced/gloo-4-ddp"]
+    assert call.trained[before:] == [f"{where}/gloo-4-ddp" for where in ("runs", "again", "traced")]
     assert "It failed" not in capsys.readouterr().out.rpartition("# The story")[2]
 
 
