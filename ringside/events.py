@@ -13,8 +13,9 @@ import math
 import operator
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -241,6 +242,35 @@ def _decode_line(line: bytes) -> Event:
         return _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return UnknownEvent(line=line[:2000].decode(errors="replace"), reason=str(error))
+
+
+class OfSteps(Protocol):
+    """A window of a run or of a rank."""
+
+    @property
+    def epoch(self) -> int:
+        """Counted from 1."""
+
+    @property
+    def num_steps(self) -> int:
+        """Optimizer steps in it."""
+
+
+W = TypeVar("W", bound=OfSteps)
+
+
+def without_starts(windows: Sequence[W]) -> list[W]:
+    """The windows without those of a single step that begin an epoch; all where no other is there.
+
+    In such a step the loader starts, and in the first epoch compilers and libraries choose: on a
+    GPU it can take a thousand times as long as the next one.
+    """
+    later = [
+        window
+        for place, window in enumerate(windows)
+        if window.num_steps > 1 or (place and windows[place - 1].epoch == window.epoch)
+    ]
+    return later or list(windows)
 
 
 def finite(event: E) -> E:

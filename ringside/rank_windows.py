@@ -14,6 +14,7 @@ from typing import Literal
 
 import msgspec
 
+from ringside.events import without_starts
 from ringside.rundir import RunDir, iter_files
 
 NUM_WINDOWS = 20
@@ -86,12 +87,12 @@ def read_rank_windows(run: RunDir) -> dict[int, list[RankWindow]]:
 def rank_parts(run: RunDir) -> tuple[RankParts, ...]:
     """Means over the last windows of every rank that has any, by rank.
 
-    Only the newest epoch counts, so that the warm-up of the first fades out.
+    Only the newest epoch counts, without the step in which it starts.
     """
     found = read_rank_windows(run)
     newest = max((window.epoch for rows in found.values() for window in rows), default=0)
     parts = (
-        _mean(rank, [window for window in rows if window.epoch == newest])
+        _mean(rank, without_starts([window for window in rows if window.epoch == newest]))
         for rank, rows in found.items()
     )
     return tuple(part for part in parts if part is not None)

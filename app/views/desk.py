@@ -72,6 +72,7 @@ class _Watched:
     views: dict[str, RunView] = field(default_factory=dict)
     series: RunSeries = field(default_factory=RunSeries)
     samples: SampleReader | None = None
+    is_whole: bool = False
     strips: dict[str, tuple[StripRow, ...]] = field(default_factory=dict)
 
 
@@ -149,17 +150,23 @@ class Desk:
             return watched.series.since(cursors)
 
     def strip(self, run_id: str) -> tuple[StripRow, ...]:
-        """How busy the run's devices were in the last minutes; the same object until a sample."""
+        """How busy the run's devices were in the last minutes, or in all of a run that is over.
+
+        The same object until there is news.
+        """
         watched = self._watch(self.exact(run_id) or find_run(self.root, run_id))
         with watched.lock:
-            if watched.samples is None:
-                watched.samples = SampleReader(watched.reader.run)
+            is_over = watched.reader.record.final
+            if watched.samples is None or watched.is_whole != is_over:
+                watched.samples, watched.is_whole = SampleReader(watched.reader.run), is_over
             if watched.samples.poll():
                 watched.strips = {}
-                del watched.samples.samples[:-NUM_SAMPLES]
+                if not is_over:
+                    del watched.samples.samples[:-NUM_SAMPLES]
             language = spoken()
             if language not in watched.strips:
-                watched.strips[language] = strip_rows(watched.samples.samples)
+                rows = strip_rows(watched.samples.samples, is_over=is_over)
+                watched.strips[language] = rows
             return watched.strips[language]
 
     def rows(self) -> list[ListRow]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.views import figures
 from app.views.series import quantiles
-from ringside.events import WindowTimed
+from ringside.events import WindowTimed, without_starts
 from ringside.words import say
 
 WORTH_SAYING_RATIO = 0.1
@@ -44,7 +44,7 @@ class Step:
 
 
 def newest_windows(windows: Sequence[WindowTimed]) -> list[WindowTimed]:
-    """The last windows of the newest epoch, so that warm-up fades out by itself.
+    """The last windows of the newest epoch, without the step in which it starts.
 
     Windows in which the profiler recorded are no measure of a step.
     """
@@ -55,7 +55,7 @@ def newest_windows(windows: Sequence[WindowTimed]) -> list[WindowTimed]:
         if len(found) == MAX_WINDOWS or (found and window.epoch != found[0].epoch):
             break
         found.append(window)
-    return found[::-1]
+    return without_starts(found[::-1])
 
 
 def quantile_lines(newest: Sequence[WindowTimed]) -> tuple[str, ...]:

@@ -40,10 +40,13 @@ class StripRow:
 
 
 def strip_rows(
-    samples: Sequence[Sample], names: Mapping[int, str] | None = None
+    samples: Sequence[Sample], names: Mapping[int, str] | None = None, *, is_over: bool = False
 ) -> tuple[StripRow, ...]:
-    """GPUs first, then ranks; empty before the first sample. `names` are those of GPUs."""
-    newest = samples[-NUM_SAMPLES:]
+    """GPUs first, then ranks; empty before the first sample. `names` are those of GPUs.
+
+    The last minutes and the newest values; of a run that is over the whole of it, and the highest.
+    """
+    newest = samples if is_over else samples[-NUM_SAMPLES:]
     found = {(one.of, one.index, one.name): one for one in series_of(newest, MAX_POINTS)}
     held = throttled(newest)
     rows = []
@@ -53,7 +56,7 @@ def strip_rows(
                 [found[of, index, name] for name in cell if (of, index, name) in found]
                 for cell in cells
             )
-            sparks = tuple(_spark(line) for line in lines if line)
+            sparks = tuple(_spark(line, is_over=is_over) for line in lines if line)
             note = _held_down(held.get(index, {})) if of == "gpu" else ""
             rows.append(StripRow(_name(of, index, names or {}), sparks, note))
     return tuple(rows)
@@ -66,12 +69,17 @@ def _name(of: str, index: int, names: Mapping[int, str]) -> str:
     return f"GPU {index} · {short}" if short else f"GPU {index}"
 
 
-def _spark(lines: Sequence[Series]) -> Spark:
+def _spark(lines: Sequence[Series], *, is_over: bool) -> Spark:
     """One line, or received and sent as one cell whose line is their sum."""
     first = lines[0]
     name = first.name.partition("_rx_")[0].partition("_tx_")[0]
     label = say(f"strip.{name}")
-    value = " ".join(_value(line, with_arrow=len(lines) > 1) for line in lines)
+    values = (line.max if is_over else line.last for line in lines)
+    value = " ".join(
+        _value(*pair, with_arrow=len(lines) > 1) for pair in zip(lines, values, strict=True)
+    )
+    if is_over:
+        value = say("strip.highest", value=value)
     points = first.points
     if len(lines) > 1 and [t for t, _ in points] == [t for t, _ in lines[1].points]:
         points = tuple((t, a + b) for (t, a), (_, b) in zip(points, lines[1].points, strict=True))
@@ -89,16 +97,17 @@ def _placed(
         yield (t - begin) / span, min(1.0, max(0.0, value / highest))
 
 
-def _value(line: Series, *, with_arrow: bool) -> str:
+def _value(line: Series, value: float, *, with_arrow: bool) -> str:
     text = {
         "utilisation_ratio": figures.percent,
         "power_w": lambda watt: f"{watt:.0f} W",
         "cpu_cores": lambda cores: say("strip.cores", n=f"{cores:.1f}"),
-    }.get(line.name, figures.size)(line.last)
+    }.get(line.name, figures.size)(value)
     if line.name.startswith("memory") and line.limit:
         text = say("strip.of", value=text, limit=figures.size(line.limit))
     if line.name.endswith("_per_s"):
         text = f"{'↓' if '_rx_' in line.name else '↑'} {text}/s" if with_arrow else f"{text}/s"
+        text = text.replace(" ", "\N{NO-BREAK SPACE}")  # Of two directions each stays in one piece.
     return text
 
 

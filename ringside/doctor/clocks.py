@@ -6,23 +6,19 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from ringside.doctor.case import Case
-from ringside.events import WindowTimed
+from ringside.events import WindowTimed, without_starts
 from ringside.run import RunRecord
 
 
 def steady_windows(record: RunRecord | None) -> list[WindowTimed]:
     """Windows after the first epoch (of a run of one epoch: after the first window), up to where
-    the profiler first recorded.
-
-    The first window of an epoch is one step, in which the loader starts; it is left out where there
-    are others.
+    the profiler first recorded, without the steps in which an epoch starts.
     """
     if record is None or not record.windows:
         return []
     clean = record.clean_windows
     later = [window for window in clean if window.epoch > record.windows[0].epoch]
-    chosen = later or clean[1:]
-    return [w for n, w in enumerate(chosen) if w.num_steps > 1 or not _begins(chosen, n)] or chosen
+    return without_starts(later or clean[1:])
 
 
 def timed_steps(record: RunRecord | None) -> int:
@@ -70,10 +66,6 @@ def step_ms(case: Case) -> float | None:
     """An optimizer step: by the run's own clocks, else by the trace of the rank in front."""
     known = window_ms(case, "step")
     return profiled_ms(case) if known is None else known
-
-
-def _begins(windows: Sequence[WindowTimed], place: int) -> bool:
-    return place == 0 or windows[place - 1].epoch != windows[place].epoch
 
 
 def _mean(pairs: Iterable[tuple[float | None, int]]) -> float | None:

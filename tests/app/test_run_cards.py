@@ -19,6 +19,7 @@ from app.views.run import Tile
 from app.views.strip import strip_rows
 from ringside.hang import Hang, Standstill
 from ringside.marks import Mark
+from ringside.records import write_exit
 from ringside.samples import GpuSample, RankSample, Sample
 from ringside.stacks import Frame, RankStacks, ThreadStack
 from ringside.words import speaking
@@ -73,7 +74,7 @@ def test_a_row_for_each_gpu_and_rank():
     first, second = strip_rows(samples, {3: "NVIDIA H200"})
     assert (first.name, second.name) == ("GPU 3 · H200", "rank 0")
     assert [spark.value for spark in first.sparks] == [
-        "50 %", "10.0 GB of 40.0 GB", "210 W", "↓ 3.0 MB/s ↑ 1.0 MB/s",
+        "50 %", "10.0 GB of 40.0 GB", "210 W", "↓\xa03.0\xa0MB/s ↑\xa01.0\xa0MB/s",
     ]  # fmt: skip
     assert first.note == "clocks held down by sw power cap in 100 % of the time"
     assert first.sparks[1].points == ((0.0, 0.25), (0.5, 0.25), (1.0, 0.25))
@@ -81,6 +82,23 @@ def test_a_row_for_each_gpu_and_rank():
     html = device_strip((first, second), is_over=False)
     assert html.count("<polyline") == 5
     assert "10.0 GB of 40.0 GB" in html
+
+
+def test_a_run_that_is_over_shows_the_whole_of_it_and_its_highest_values():
+    """What its devices do after it has ended says nothing."""
+    samples = [
+        Sample(
+            t=2.0 * n,
+            gpus=(GpuSample(index=0, utilisation_ratio=0.9 if n == 3 else 0.0, power_w=100.0 + n),),
+        )
+        for n in range(400)
+    ]
+    (live,) = strip_rows(samples)
+    (over,) = strip_rows(samples, is_over=True)
+    assert [spark.value for spark in live.sparks] == ["0.0 %", "499 W"]
+    assert [spark.value for spark in over.sparks] == ["up to 90 %", "up to 499 W"]
+    assert max(y for _, y in over.sparks[0].points) == 0.9
+    assert "the whole run" in device_strip((over,), is_over=True)
 
 
 def test_what_holds_clocks_down_is_told_in_the_language_that_is_spoken():
@@ -104,6 +122,11 @@ def test_samples_come_as_they_are_written(runs, runs_root):
     found = desk.strip(run.id)
     assert found[0].sparks[0].value == "1.5 cores"
     assert desk.strip(run.id) is found, "nothing new is nothing to draw"
+    write_exit(run, state="completed", reason="Completed.")
+    desk.look(run.id)
+    over = desk.strip(run.id)
+    assert over[0].sparks[0].value == "up to 1.5 cores"
+    assert desk.strip(run.id) is over
 
 
 def test_a_standstill_says_since_when_and_where(runs, runs_root):

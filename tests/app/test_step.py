@@ -58,6 +58,13 @@ def test_of_two_waits_the_larger_one_is_named():
     assert "Waiting for images takes 30 %" in step_view([both]).sentence
 
 
+def test_the_step_that_starts_an_epoch_is_left_out_where_there_are_others():
+    """On a GPU it holds 40 s of compiling."""
+    start = window(40_000.0, (600, 600), (25_000, 25_000), (14_000, 14_000), (40, 40), num_steps=1)
+    assert step_view([start]).total == "40.00 s"
+    assert step_view([start, SLOW_RANK]).total == "100.0 ms"
+
+
 def test_equal_ranks_do_not_wait():
     equal = window(100.0, (5, 5), (25, 25), (50, 50), (15, 15))
     assert shares(equal) == {

@@ -46,10 +46,11 @@ def test_the_late_rank_is_long_in_its_own_work(run):
     ]  # fmt: skip
 
 
-def test_means_weigh_windows_by_their_steps_and_leave_warm_up_and_profiles_out(run):
+def test_means_weigh_windows_by_their_steps_and_leave_starts_and_profiles_out(run):
     write(
-        run, 0, line(5, epoch=1, data_ms=900), line(10, num_steps=1, data_ms=8),
-        line(13, num_steps=3, data_ms=4), line(20, num_steps=7, data_ms=500, profiled=True),
+        run, 0, line(5, epoch=1, data_ms=900), line(6, num_steps=1, data_ms=800),
+        line(7, num_steps=1, data_ms=8), line(10, num_steps=3, data_ms=4),
+        line(20, num_steps=7, data_ms=500, profiled=True),
     )  # fmt: skip
     (parts,) = rank_parts(run)
     assert (parts.rank, parts.num_steps, parts.data_ms) == (0, 4, 5)

@@ -47,7 +47,8 @@ def device_strip(rows: Sequence[StripRow], *, is_over: bool) -> str:
         sentence = say("strip.none" if is_over else "strip.empty")
         return heading(say("strip.title")) + soft(sentence)
     body = "".join(map(_device, rows))
-    return f'{heading(say("strip.title"), say("strip.lead"))}<ul class="rs-strip">{body}</ul>'
+    lead = say("strip.whole" if is_over else "strip.lead")
+    return f'{heading(say("strip.title"), lead)}<ul class="rs-strip">{body}</ul>'
 
 
 def _device(row: StripRow) -> str:
