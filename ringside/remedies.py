@@ -100,7 +100,9 @@ class _Remedies:
     def of_data(self) -> Iterator[str]:
         check = shlex.join(["ringside", "data", "check", self.spec.data.label])
         yield say("remedy.check_data", command=check)
-        yield say("remedy.skip_bad", command=f"{command(self.spec)} --skip-bad")
+        # Before training, it is the folder or the table that has to be mended.
+        if self.record.started is not None:
+            yield say("remedy.skip_bad", command=f"{command(self.spec)} --skip-bad")
 
     def of_nan(self) -> Iterator[str]:
         rate = f"{self.spec.training.learning_rate * LESS_LEARNING:g}"

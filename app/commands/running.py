@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from ringside.errors import RunDirError, SpecError
 from ringside.events import Evaluated, Event, PhaseStarted, RunStarted, Warned, decode_lines
 from ringside.hardware import Hardware, read_hardware
@@ -256,8 +258,10 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
     return 0 if ended and not run_processes(run.id) else 1
 
 
-def _value(spec: RunSpec, key: str) -> object:
+def _value(spec: RunSpec, key: str) -> str:
+    """As a preset's file and `--set` would write it."""
     value: object = spec
     for name in key.split("."):
         value = getattr(value, name)
-    return value.label if hasattr(value, "label") else value
+    value = value.label if hasattr(value, "label") else value
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

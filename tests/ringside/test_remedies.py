@@ -52,6 +52,14 @@ def test_every_kind_has_a_title_and_something_to_try(failed, kind, device):
     assert not any(line[0].islower() or "{" in line for line in tries)
 
 
+def test_bad_files_can_be_left_out_where_the_data_could_be_opened(failed):
+    """Else it is the folder or the table that has to be mended."""
+    record = failed("data")
+    assert not any("--skip-bad" in line for line in what_to_try(record))
+    record.started = object()
+    assert any("--skip-bad" in line for line in what_to_try(record))
+
+
 @pytest.mark.parametrize("kind", FAILURE_KINDS)
 def test_every_command_is_one_that_ringside_takes(failed, kind, capsys):
     """Typed as it is printed, without starting anything."""
