@@ -16,22 +16,22 @@ import torch
 from ringside.errors import DataError, RingsideError, RunDirError, SetupError
 from ringside.records import RankError
 from ringside.rundir import RunDir
+from ringside.words import say
 from training import flight
-from training.watchdog import NoProgressError
 
 MAX_TRACEBACK = 20_000
 
 
 class Kind(NamedTuple):
-    """A failure that is recognised by its type or its text; `sentence` None: its own words.
+    """A failure that is recognised by its type or its text, and said by a word of `rank_error`.
 
-    `{0}` in the sentence is the first group of the pattern.
+    `says` None: its own words. A group of the pattern is a value of the sentence.
     """
 
     cause: str
     types: tuple[type[BaseException], ...]
     pattern: str
-    sentence: str | None
+    says: str | None
 
 
 # The first that fits counts. Texts are those of torch 2.11 and 2.14, gloo and NCCL 2.27 to 2.29.
@@ -40,51 +40,33 @@ KINDS = (
         "shared_memory",
         (),
         r"Bus error|out of shared memory|unable to (?:write to file|mmap).*/torch_",
-        "The shared memory (/dev/shm) of this machine or container is full; use fewer loader "
-        "workers (--set num_workers=1) or give the container more (--shm-size).",
+        "shared_memory",
     ),
     Kind(
         "loader_worker",
         (),
-        r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\) (?:is killed|exited)",
-        "A loader worker (pid {0}) was killed or ended by itself; often the machine ran out of "
-        "memory. Use fewer workers (--set num_workers=1) or none.",
+        r"DataLoader worker \(pid(?:\(s\))? (?P<pids>[\d, ]+)\) (?:is killed|exited)",
+        "loader_worker",
     ),
     Kind(
         "gpu_memory",
         (torch.OutOfMemoryError,),
         r"CUDA error: out of memory|CUDA out of memory|Cuda failure.*out of memory"
         r"|CUBLAS_STATUS_ALLOC_FAILED",
-        "The GPU ran out of memory. Choose a smaller batch, a 16-bit preset, or accumulation "
-        "with the global batch kept.",
+        "gpu_memory",
     ),
+    Kind("memory", (MemoryError,), r"DefaultCPUAllocator|[Cc]annot allocate memory", "memory"),
+    Kind("disk_full", (), r"No space left on device|Disk quota exceeded", "disk_full"),
+    Kind("port", (), r"EADDRINUSE|(?i:address already in use)", "port"),
     Kind(
-        "memory",
-        (MemoryError,),
-        r"DefaultCPUAllocator|[Cc]annot allocate memory",
-        "The machine ran out of memory. Choose a smaller batch, smaller images or fewer loader "
-        "workers.",
+        "timeout", (), r"No progress for (?P<seconds>\d+) s at step (?P<step>\d+)\.", "no_progress"
     ),
-    Kind(
-        "disk_full",
-        (),
-        r"No space left on device|Disk quota exceeded",
-        "The disk is full. Free some space in the runs folder.",
-    ),
-    Kind(
-        "port",
-        (),
-        r"EADDRINUSE|(?i:address already in use)",
-        "The port of the run is taken by another program; set main_process_port to 0, which takes "
-        "a free one.",
-    ),
-    Kind("timeout", (NoProgressError,), r"(No progress .*)", "{0}"),
     Kind(
         "timeout",
         (),
         r"Timed out waiting|timed out after|NCCL timeout|Socket Timeout|[Ww]ait timeout"
         r"|Application timeout caused pair closure|collective operation timeout",
-        "Another rank did not come to a collective within timeout_s.",
+        "timeout",
     ),
     Kind(
         "lost_connection",
@@ -92,22 +74,11 @@ KINDS = (
         r"Connection closed by peer|Connection reset by peer|Connection refused|Socket closed"
         r"|Broken pipe|failed to recv|recvValue failed|sendBytes failed|remote process exited"
         r"|ncclRemoteError|communicator was aborted",
-        "The connection to another rank was lost.",
+        "lost_connection",
     ),
     Kind("import", (ImportError,), r"$.", None),
-    Kind(
-        "setup",
-        (),
-        r"more than 1 value per channel",
-        "BatchNorm cannot train on one image per device and micro-step; choose a batch of at "
-        "least two images per device and micro-step.",
-    ),
-    Kind(
-        "left",
-        (SystemExit,),
-        r"$.",
-        "The rank ended itself (SystemExit) before the run was over.",
-    ),
+    Kind("setup", (), r"more than 1 value per channel", "one_image"),
+    Kind("left", (SystemExit,), r"$.", "left"),
 )
 
 OWN_KINDS: dict[type[RingsideError], str] = {
@@ -129,9 +100,10 @@ def recognise(error: BaseException) -> tuple[str, str]:
     for kind in KINDS:
         found = re.search(kind.pattern, text)
         if found or isinstance(error, kind.types):
-            first = found.group(1) if found and found.groups() else ""
-            sentence = kind.sentence.format(first) if kind.sentence else _own_words(error)
-            return kind.cause, sentence
+            if kind.says is None:
+                return kind.cause, _own_words(error)
+            values = found.groupdict() if found else {}
+            return kind.cause, say(f"rank_error.{kind.says}", **values)
     return "error", _own_words(error)
 
 

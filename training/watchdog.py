@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ringside.marks import is_timed
+from ringside.words import say
 from training.asked_stacks import AskedStacks
 from training.progress_mark import ProgressMark
 
@@ -98,7 +99,9 @@ class Watchdog:
                 return
 
     def _no_progress(self, still_s: float) -> NoProgressError:
-        error = NoProgressError(f"No progress for {still_s:.0f} s at step {self._mark.step}.")
+        error = NoProgressError(
+            say("rank_error.no_progress", seconds=round(still_s), step=self._mark.step)
+        )
         frame = sys._current_frames().get(self._main)
         error.add_note("".join(traceback.format_stack(frame)))
         return error

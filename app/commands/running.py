@@ -193,13 +193,14 @@ def _lines_of_event(event: Event, told: RunRecord) -> Iterator[str]:
     """What a person wants to read of one event; `told` is the record up to it."""
     from app.views.counts import left_out_lines
     from ringside.words import say
+    from ringside.words.retelling import retold
 
     if isinstance(event, PhaseStarted) and event.phase in ("data", "setup", "compile"):
         yield f"{say(f'phase.{event.phase}')} ..."
     elif isinstance(event, RunStarted):
         yield from (f"note: {line}" for line in left_out_lines(told))
     elif isinstance(event, Warned):
-        yield f"note: {event.message}"
+        yield f"note: {retold(event.message)}"
     elif isinstance(event, Evaluated):
         yield from (epoch_line(row, told) for row in told.epochs if row.epoch == event.epoch)
 
@@ -226,14 +227,15 @@ def ending(record: RunRecord) -> str:
     from app.views.watching import remedy_lines
     from ringside.launch.reconcile import orphan_sentence
     from ringside.words import say
+    from ringside.words.retelling import retold
 
     if record.exit is not None:
         reason = record.exit.reason
         repeated = reason.lower().startswith(record.state)
-        first = reason if repeated else f"{record.state}: {reason}"
+        first = retold(reason) if repeated else f"{record.state}: {retold(reason)}"
         return "\n".join((first, *failure_lines(record), *remedy_lines(record)))
     if record.failure is not None:
-        return f"{record.state}: rank {record.failure.rank}: {record.failure.sentence}"
+        return f"{record.state}: rank {record.failure.rank}: {retold(record.failure.sentence)}"
     return f"{record.state}: {orphan_sentence(RunDir(Path(record.path))) or say('run.owner_gone')}"
 
 

@@ -26,6 +26,7 @@ from ringside.rundir import RunDir
 from ringside.sentences import plan_sentence
 from ringside.speedup import SpeedUp, speedup_of
 from ringside.words import percent, say
+from ringside.words.retelling import retold
 
 DASH = "–"
 PIPE_WIDTH = 240
@@ -72,7 +73,7 @@ def print_record(root: Path, record: RunRecord) -> None:
         console.print(line, soft_wrap=True)
     for warning in record.warnings:
         if warning.code != "data":
-            console.print(say("terminal.note", sentence=warning.message), soft_wrap=True)
+            console.print(say("terminal.note", sentence=retold(warning.message)), soft_wrap=True)
     gain = speedup_text(speedup_of(root, record))
     console.print(say("terminal.speedup", value=gain), soft_wrap=True)
     watched = (*rank_lines(RunDir(Path(record.path))), *watch_lines(record))
@@ -84,9 +85,9 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
     """How it ended and what to do; of a run whose supervisor is gone, what still runs."""
     reason = record.exit.reason if record.exit else ""
     if record.failure is not None and record.failure.sentence not in reason:
-        yield f"rank {record.failure.rank}: {record.failure.sentence}"
+        yield f"rank {record.failure.rank}: {retold(record.failure.sentence)}"
     if reason:
-        yield reason
+        yield retold(reason)
     elif record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
         yield sentence
     yield from failure_lines(record)

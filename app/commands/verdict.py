@@ -18,6 +18,7 @@ from ringside.doctor.walkthrough import Point, walk
 from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
 from ringside.words import say
+from ringside.words.retelling import retold
 
 TICKS = {"ok": "[ok]", "attention": "[look]", "unknown": "[?]"}
 
@@ -79,7 +80,7 @@ def _failure(case: Case) -> Iterator[str]:
     record = case.record
     if record is None or record.exit is None or record.state != "failed":
         return
-    yield say("terminal.run_failed", run=record.name, reason=record.exit.reason)
+    yield say("terminal.run_failed", run=record.name, reason=retold(record.exit.reason))
     for line in remedy_lines(record):
         yield f"  {line}"
     yield ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from app.views import figures
 from ringside.run import EpochRow, RunRecord
 from ringside.words import catalogue, say, say_few
+from ringside.words.retelling import retold
 
 EARLY_STOP = "early-stop"
 
@@ -16,7 +17,7 @@ def count_lines(record: RunRecord) -> list[str]:
 
 def epoch_lines(record: RunRecord) -> tuple[str, ...]:
     """What belongs below the epochs: which images and steps are not in them, why they ended."""
-    stops = [warning.message for warning in record.warnings if warning.code == EARLY_STOP]
+    stops = [retold(warning.message) for warning in record.warnings if warning.code == EARLY_STOP]
     counted = (*_coverage(record), *left_out_lines(record), *_skipped(record), *_averaged(record))
     return (*counted, *stops)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringside.run import RunRecord
 from ringside.words import say
+from ringside.words.retelling import retold
 
 
 def failure_lines(record: RunRecord) -> tuple[str, ...]:
@@ -13,10 +14,10 @@ def failure_lines(record: RunRecord) -> tuple[str, ...]:
         return ()
     # How to go on is no question where another try goes on already.
     is_tried = record.exit is not None and record.exit.retried_as is not None
-    lines = [failure.where, None if is_tried else failure.advice]
+    lines = [retold(line) for line in (failure.where, None if is_tried else failure.advice) if line]
     if failure.last_collective:
-        lines.append(say("ending.last_collective", what=failure.last_collective))
+        lines.append(say("ending.last_collective", what=retold(failure.last_collective)))
     if failure.evidence:
         names = ", ".join(failure.evidence)
         lines.append(say("ending.evidence", folder=record.path, names=names))
-    return tuple(line for line in lines if line)
+    return tuple(lines)

@@ -25,6 +25,7 @@ from ringside.run import FINAL_STATES, EpochRow, RunRecord, require_spec
 from ringside.rundir import RunDir
 from ringside.speedup import SpeedUp, speedup
 from ringside.words import say, translated
+from ringside.words.retelling import retold
 
 T = TypeVar("T")
 
@@ -128,7 +129,9 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         epochs=tuple(_epoch_line(row, gain) for row in record.epochs),
         step=step_view(windows),
         ending=_ending(record),
-        warnings=tuple(w.message for w in record.warnings if w.code not in ("data", EARLY_STOP)),
+        warnings=tuple(
+            retold(w.message) for w in record.warnings if w.code not in ("data", EARLY_STOP)
+        ),
         notes=(*_data_notes(record), *hang_lines(record)),
         setup=tuple(setup_lines(record)),
         baseline_id=gain.baseline_id,
@@ -267,14 +270,14 @@ def _resumable(record: RunRecord, run: RunDir) -> bool:
 def _data_notes(record: RunRecord) -> Iterator[str]:
     """What the data say of themselves, in the language of the reader where that is known."""
     notes = (warning.message for warning in record.warnings if warning.code == "data")
-    return (translated(f"data_source.{note}", note) for note in notes)
+    return (translated(f"data_source.{note}", retold(note)) for note in notes)
 
 
 def _ending(record: RunRecord) -> Ending | None:
     if not record.final or record.state == "completed":
         return None
     failure = record.failure
-    reason = record.exit.reason if record.exit else say("run.owner_gone")
+    reason = retold(record.exit.reason) if record.exit else say("run.owner_gone")
     kind, remedies = failure_kind(record), what_to_try(record)
     if record.state != "failed" or failure is None:
         title, bad = say(f"ending.{record.state}"), record.state != "stopped"
@@ -287,7 +290,7 @@ def _ending(record: RunRecord) -> Ending | None:
     return Ending(
         title=title,
         remedies=remedies,
-        sentence=failure.sentence,
+        sentence=retold(failure.sentence),
         bad=True,
         traceback=None if failure.user_error else failure.traceback,
         more=failure_lines(record),

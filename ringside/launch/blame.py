@@ -49,20 +49,20 @@ def waiting_sentence(marks: Sequence[Mark], now: float) -> str:
     early = first_out(marks)
     missing = early or behind(marks)
     if not missing:
-        return f"No rank came on any more; all stopped {place(marks[0])}."
+        return say("ended.all_stopped", where=place(marks[0]))
     others = [mark for mark in marks if mark not in missing]
-    verb = "finished" if early else "stopped"
     longest = min(others, key=lambda mark: mark.t)
-    pronoun = "it" if len(missing) == 1 else "them"
-    return (
-        f"{_ranks(missing).capitalize()} {verb} {place(missing[0])}; {_ranks(others)} waited for "
-        f"{pronoun} {place(longest)} for {max(0.0, now - longest.t):.0f} s."
-    )
+    who = "one" if len(missing) == 1 else "some"
+    return say(
+        f"ended.{who}_{'finished' if early else 'stopped'}", who=_ranks(missing, "ended.rank"),
+        where=place(missing[0]), others=_ranks(others, "ended.rank", "_within"),
+        there=place(longest), seconds=max(0.0, now - longest.t),
+    )  # fmt: skip
 
 
-def _ranks(marks: Sequence[Mark]) -> str:
-    """`rank 0`, `ranks 0 and 2`, `ranks 0, 1 and 3`."""
-    names = [str(mark.rank) for mark in marks]
-    if len(names) == 1:
-        return f"rank {names[0]}"
-    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+def _ranks(marks: Sequence[Mark], key: str, ending: str = "") -> str:
+    """`Rank 0`, `Ranks 0 and 2`; within a sentence `ranks 0, 1 and 3`."""
+    *names, last = (str(mark.rank) for mark in marks)
+    if not names:
+        return say(f"{key}{ending}", rank=last)
+    return say(f"{key}s{ending}", names=", ".join(names), last=last)

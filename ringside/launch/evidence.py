@@ -14,8 +14,8 @@ from ringside.marks import Mark
 from ringside.records import Standing
 from ringside.rundir import RunDir, iter_files
 from ringside.spec import RunSpec
+from ringside.words import say
 
-NO_CHECKPOINT = "It has no checkpoint yet; start it again."
 READS_PICTURES = ("compile", "train", "evaluate")
 EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "rank*.stacks.txt", "flight_rank*")
 
@@ -50,13 +50,12 @@ def advice(found: Resumable | None, cause: Finding, mark: Mark | None) -> str:
     What a person has to mend is said first: started again as it is, the run would fail again.
     """
     bad_picture = cause.cause == "data" and mark is not None and mark.phase in READS_PICTURES
-    mend = "Mend or replace the file" if bad_picture else "Mend it"
     if found is not None:
-        goes_on = f"`ringside resume {found.run}` goes on from step {found.standing.step}."
-        return f"{mend}, then {goes_on}" if bad_picture else goes_on
+        key = "mend_file_and_resume" if bad_picture else "resume"
+        return say(f"ended.{key}", run=found.run, step=found.standing.step)
     if bad_picture:
-        return f"{mend} and start it again, or leave bad files out with --skip-bad."
-    return f"{mend}, then start it again." if cause.mistake else NO_CHECKPOINT
+        return say("ended.mend_file")
+    return say("ended.mend" if cause.mistake else "ended.no_checkpoint")
 
 
 def last_collective(spec: RunSpec | None, traces: Traces) -> str | None:
@@ -72,18 +71,19 @@ def last_collective(spec: RunSpec | None, traces: Traces) -> str | None:
 def collective_at(mark: Mark, spec: RunSpec) -> str | None:
     """The newest collective that a rank at `mark` has come to; None before the first."""
     if mark.activity == "exchange":
-        return "the " + place(mark).removeprefix("in the ").removeprefix("in an ")
+        where = place(mark).removeprefix("in the exchange ").removeprefix("in an exchange ")
+        return say("ended.exchange", where=where)
     if mark.phase == "evaluate":
-        what = "gathering of weights" if spec.strategy == "fsdp" else "averaging of statistics"
-        return f"the {what} in the evaluation of epoch {mark.epoch}"
+        what = "gathering" if spec.strategy == "fsdp" else "averaging_statistics"
+        return say(f"ended.{what}", epoch=mark.epoch)
     if mark.phase not in ("compile", "train"):
         return None
     step = mark.step if _has_reduced(mark, spec) else mark.step - 1
     if spec.strategy == "local_sgd":
         # Counted from the first step of all, in a resumed run too (training.weight_averaging).
         step -= step % (spec.training.local_sgd_steps or 1)
-        return f"the averaging of weights after step {step}" if step > 0 else None
-    return f"the reduction of gradients at step {step}" if step > 0 else None
+        return say("ended.averaging_weights", step=step) if step > 0 else None
+    return say("ended.reduction", step=step) if step > 0 else None
 
 
 def _has_reduced(mark: Mark, spec: RunSpec) -> bool:

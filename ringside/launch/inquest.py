@@ -17,6 +17,7 @@ from ringside.launch.deaths import nccl_timeout, rank_deaths, signal_name
 from ringside.marks import Mark, read_marks
 from ringside.records import RankError, rank_errors
 from ringside.rundir import RunDir
+from ringside.words import say
 
 # What happens to a rank from outside or by a crash. SIGTERM is what torch elastic sends to the
 # other ranks, SIGABRT what NCCL does when another rank has gone: both are consequences.
@@ -91,7 +92,7 @@ def first_cause(traces: Traces) -> Finding:
         finding = rule(traces)
         if finding is not None:
             return finding
-    return _death(traces, "The launcher", None, traces.return_code)
+    return _death(traces, None, traces.return_code)
 
 
 def _stalled(traces: Traces) -> Finding | None:
@@ -101,8 +102,7 @@ def _stalled(traces: Traces) -> Finding | None:
         return _late(traces, time.time())
     where = place(traces.marks[0]) if traces.marks else ""
     return Finding(
-        "timeout", 0, f"Rank 0 stopped {where} and did not come on for {traces.stalled_s:.0f} s.",
-        tells_place=True,
+        "timeout", 0, say("ended.stalled", where=where, seconds=traces.stalled_s), tells_place=True,
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _killed(traces: Traces) -> Finding | None:
     if not killed or (traces.has_timed_out and traces.deaths[-1] not in killed):
         return None
     rank, code = killed[-1]
-    return _death(traces, f"Rank {rank}", rank, code)
+    return _death(traces, rank, code)
 
 
 def _left(traces: Traces) -> Finding | None:
@@ -134,8 +134,7 @@ def _left(traces: Traces) -> Finding | None:
             "left", early[0].rank, waiting_sentence(traces.marks, traces.end), tells_place=True
         )
     first = min(early, key=lambda mark: mark.position)
-    why = f"Rank {first.rank} ended with exit code 0 before the run was over"
-    return Finding("left", first.rank, why + _who_noticed(traces))
+    return Finding("left", first.rank, _noticed("left", first.rank, traces))
 
 
 def _waited(traces: Traces) -> Finding | None:
@@ -147,7 +146,7 @@ def _waited(traces: Traces) -> Finding | None:
     if not traces.errors or not traces.silent:
         return None
     rank = min(traces.silent, key=lambda mark: mark.position).rank
-    return Finding("gone", rank, f"Rank {rank} ended without a word{_who_noticed(traces)}")
+    return Finding("gone", rank, _noticed("gone", rank, traces))
 
 
 def _spoke(traces: Traces) -> Finding | None:
@@ -159,7 +158,7 @@ def _died(traces: Traces) -> Finding | None:
     if not own:
         return None
     rank, code = own[-1]
-    return _death(traces, f"Rank {rank}", rank, code)
+    return _death(traces, rank, code)
 
 
 RULES: tuple[Callable[[Traces], Finding | None], ...] = (
@@ -174,29 +173,31 @@ def _late(traces: Traces, now: float) -> Finding:
 
 
 def _word(error: RankError) -> Finding:
-    who = "" if error.user_error else f"Rank {error.rank}: "
-    return Finding(error.cause, error.rank, who + error.sentence, mistake=error.user_error)
+    sentence = error.sentence
+    if not error.user_error:
+        sentence = say("ended.rank_said", rank=error.rank, sentence=sentence)
+    return Finding(error.cause, error.rank, sentence, mistake=error.user_error)
 
 
-def _who_noticed(traces: Traces) -> str:
+def _noticed(what: str, rank: int, traces: Traces) -> str:
+    """What a rank did, and who lost its connection to it."""
     lost = [error.rank for error in traces.errors if error.is_consequence]
-    return f"; rank {lost[0]} lost its connection to it." if lost else "."
+    if not lost:
+        return say(f"ended.{what}", rank=rank)
+    return say(f"ended.{what}_noticed", rank=rank, other=lost[0])
 
 
-def _death(traces: Traces, who: str, rank: int | None, code: int | None) -> Finding:
+def _death(traces: Traces, rank: int | None, code: int | None) -> Finding:
+    """A rank's end, or the launcher's where it was none."""
+    who = say("ended.launcher") if rank is None else say("ended.rank", rank=rank)
     if code is None or code >= 0:
-        return Finding("died", rank, f"{who} ended with exit code {code}; see console.log.")
+        return Finding("died", rank, say("ended.died", who=who, code=code))
     name = signal_name(code)
     if name != "SIGKILL":
-        return Finding("killed", rank, f"{who} was killed by {name}; see console.log.", name)
+        return Finding("killed", rank, say("ended.killed", who=who, signal=name), name)
     if traces.memory_kills:
-        hint = "the machine ran out of memory: choose a smaller batch or fewer loader workers"
-        return Finding("memory", rank, f"{who} was killed by {name}; {hint}.", name)
-    hint = "often the machine ran out of memory"
-    if traces.memory_kills == 0:
-        # A memory daemon or a job scheduler may do the same, and the kernel does not count it.
-        hint = (
-            "the kernel counts no process that it ended for lack of memory, so a person, a job "
-            "scheduler or a memory daemon did"
-        )
-    return Finding("killed", rank, f"{who} was killed by {name}; {hint}.", name)
+        return Finding("memory", rank, say("ended.killed_for_memory", who=who, signal=name), name)
+    # A memory daemon or a job scheduler may do the same, and the kernel does not count it.
+    how = "perhaps" if traces.memory_kills is None else "not"
+    sentence = say(f"ended.killed_{how}_for_memory", who=who, signal=name)
+    return Finding("killed", rank, sentence, name)

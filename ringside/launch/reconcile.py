@@ -17,7 +17,7 @@ from ringside.launch.locks import run_lock
 from ringside.launch.verdict import judge, name_processes
 from ringside.records import is_local, owner_is_alive, rank_errors, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
-from ringside.words import say
+from ringside.words import DEFAULT, say, speaking
 
 NEVER_STARTED_S = 60.0
 SILENT_S = 900.0
@@ -37,7 +37,7 @@ def reconcile(run: RunDir) -> bool:
         if why is None:
             return False
         finished = _last_sign_of_life(run)
-        leftovers, errors = _end_leftovers(run), rank_errors(run)
+        reason, errors = _end_leftovers(run, why), rank_errors(run)
         if errors:
             # A rank could still say why: that is the cause, not the missing record.
             verdict = judge(run, None)
@@ -46,7 +46,7 @@ def reconcile(run: RunDir) -> bool:
                 finished=finished,
             )  # fmt: skip
         else:
-            write_exit(run, state="lost", reason=f"{why}{leftovers}.", finished=finished)
+            write_exit(run, state="lost", reason=reason, finished=finished)
     return True
 
 
@@ -97,22 +97,21 @@ def _why_forsaken(run: RunDir) -> str | None:
     owner = read_owner(run)
     if owner is None:
         if run.owner.exists():
-            return "Its owner.json is damaged" if silence_s > SILENT_S else None
-        never = f"It was never started: nothing took it within {NEVER_STARTED_S:.0f} s"
+            return say("ended.damaged", DEFAULT) if silence_s > SILENT_S else None
+        never = say("ended.never_started", DEFAULT, seconds=NEVER_STARTED_S)
         return never if silence_s > NEVER_STARTED_S else None
     if not is_local(owner):
         # Its processes cannot be seen from here; its supervisor touches owner.json while it lives.
-        heard = f"Nothing was heard of it from the machine {owner.host} for {SILENT_S / 60:.0f} min"
+        heard = say("ended.not_heard", DEFAULT, host=owner.host, minutes=SILENT_S / 60)
         return heard if silence_s > SILENT_S else None
     if owner_is_alive(owner):
         return None
     if owner.process.boot_id != boot_id():
-        did = "waited in the queue" if owner.waiting else "ran"
-        return f"The machine was restarted while it {did}"
+        return say(f"ended.restarted{'_in_queue' * owner.waiting}", DEFAULT)
     if owner.waiting:
-        return "Its supervisor ended while it waited in the queue"
+        return say("ended.supervisor_in_queue", DEFAULT)
     who = "supervisor" if owner.kind == "supervisor" else "trainer"
-    return f"Its {who} ended without an exit record (killed, perhaps out of memory)"
+    return say(f"ended.{who}_gone", DEFAULT)
 
 
 def _is_ours(run: RunDir) -> bool:
@@ -126,13 +125,14 @@ def _last_sign_of_life(run: RunDir) -> float:
     return max((path.stat().st_mtime for path in files if path.exists()), default=0.0)
 
 
-def _end_leftovers(run: RunDir) -> str:
-    """End what still carries the run's token; the second half of the sentence."""
+def _end_leftovers(run: RunDir, why: str) -> str:
+    """End what still carries the run's token; the whole sentence, as it is kept."""
     leftovers = run_processes(run.id)
-    if not leftovers:
-        return ""
-    survivors = stop_ladder((), run.id)
-    if survivors:
-        return f"; {name_processes(survivors)} could not be ended"
-    plural = "es were" if len(leftovers) != 1 else " was"
-    return f"; {len(leftovers)} leftover process{plural} ended"
+    with speaking(DEFAULT):
+        if not leftovers:
+            return say("ended.lost", why=why)
+        survivors = stop_ladder((), run.id)
+        if survivors:
+            return say("ended.lost_not_ended", why=why, processes=name_processes(survivors))
+        how = "ended_one" if len(leftovers) == 1 else "ended"
+        return say(f"ended.lost_{how}", why=why, n=len(leftovers))

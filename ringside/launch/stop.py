@@ -12,7 +12,6 @@ from ringside.launch.ladder import stop_grace_s, stop_ladder
 from ringside.launch.locks import run_lock
 from ringside.launch.reconcile import reconcile
 from ringside.launch.supervisor_log import note
-from ringside.launch.verdict import STOPPED_BY_FORCE
 from ringside.records import ExitRecord, Owner, is_local, read_exit, read_owner, write_exit
 from ringside.rundir import RunDir
 from ringside.words import DEFAULT, say, say_count, speaking
@@ -103,4 +102,5 @@ def _end_terminal_run(run: RunDir, owner: Owner) -> ExitRecord:
             pids = ", ".join(str(pid) for pid in sorted(one.pid for one in survivors))
             raise LaunchError(say("launching.undying", processes=processes, pids=pids, run=run.id))
         # On SIGTERM the trainer may still have closed the books itself.
-        return read_exit(run) or write_exit(run, state="stopped", reason=STOPPED_BY_FORCE)
+        reason = say("ended.stopped_by_force", DEFAULT)
+        return read_exit(run) or write_exit(run, state="stopped", reason=reason)

@@ -32,6 +32,7 @@ from ringside.launch.verdict import Verdict, judge
 from ringside.records import write_exit, write_owner
 from ringside.rundir import RunDir, check_format
 from ringside.spec import RunSpec
+from ringside.words import say
 
 POLL_S = 0.25
 SETTLE_S = 2.0
@@ -68,11 +69,11 @@ class Supervisor:
         write_owner(self.run, "supervisor", waiting=self._may_wait())
         self.run.set_aside()
         if not self._wait_for_turn():
-            return Verdict("stopped", "Stopped on request before it started.")
+            return Verdict("stopped", say("ended.stopped_before"))
         try:
             self._start()
         except (OSError, RingsideError) as error:
-            return Verdict("failed", f"The launcher could not be started: {error}")
+            return Verdict("failed", say("ended.no_launcher", error=error))
         self.sampler.start()
         survivors = self._watch() or self._end_leftovers()
         self.hang.end()
@@ -281,7 +282,7 @@ def _supervise(supervisor: Supervisor) -> Verdict:
     except Exception as error:
         traceback.print_exc()
         supervisor.end_everything()
-        return Verdict("failed", f"Its supervisor failed: {error!r}; see supervisor.log.")
+        return Verdict("failed", say("ended.supervisor_failed", error=repr(error)))
 
 
 if __name__ == "__main__":

@@ -17,12 +17,7 @@ from ringside.marks import read_marks
 from ringside.records import Failure, FinalState
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
-
-COMPLETED = "Completed."
-WITHOUT_PROFILE = "Completed; the profile after training did not come to its end."
-STOPPED = "Stopped on request; the trainer ended by itself."
-STOPPED_BY_FORCE = "Stopped on request; the trainer did not end in time and was ended."
-STOPPED_AT_LIMIT = "Stopped: it reached its time limit of {limit}"
+from ringside.words import DEFAULT, say, speaking
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -50,29 +45,31 @@ def judge(
     be ended; with any left, a run is never called stopped. `stalled_s` and `memory_kills` as in
     `Traces`. `limit_s`: the time limit, where the stop came of it.
     """
-    if survivors:
-        left = name_processes(survivors)
-        return Verdict("failed", f"Could not end {left} of this run; end them by hand.")
-    if return_code == 0 and not _left_early(run):
-        return _stopped(limit_s) if _ended_early(run) else Verdict("completed", COMPLETED)
-    if _ended_in_profile(run):
-        return Verdict("completed", WITHOUT_PROFILE)
-    if forced:
-        return _stopped(limit_s, forced=True)
-    return _failed(run, Traces(run, return_code, stalled_s, memory_kills))
+    with speaking(DEFAULT):  # It is kept.
+        if survivors:
+            return Verdict("failed", say("ended.not_ended", processes=name_processes(survivors)))
+        if return_code == 0 and not _left_early(run):
+            cut_short = _ended_early(run)
+            return _stopped(limit_s) if cut_short else Verdict("completed", say("ended.completed"))
+        if _ended_in_profile(run):
+            return Verdict("completed", say("ended.completed_without_profile"))
+        if forced:
+            return _stopped(limit_s, forced=True)
+        return _failed(run, Traces(run, return_code, stalled_s, memory_kills))
 
 
 def _stopped(limit_s: int | None, *, forced: bool = False) -> Verdict:
+    how = "_by_force" if forced else ""
     if limit_s is None:
-        return Verdict("stopped", STOPPED_BY_FORCE if forced else STOPPED)
-    how = "; the trainer did not end in time and was ended." if forced else "."
-    return Verdict("stopped", STOPPED_AT_LIMIT.format(limit=duration(limit_s)) + how)
+        return Verdict("stopped", say(f"ended.stopped{how}"))
+    return Verdict("stopped", say(f"ended.stopped_at_limit{how}", limit=duration(limit_s)))
 
 
 def name_processes(processes: Collection[ProcessIdentity]) -> str:
     """`1 process (pid 12)` or `2 processes (pid 12, 13)`."""
     pids = ", ".join(str(pid) for pid in sorted(process.pid for process in processes))
-    return f"{len(processes)} process{'es' if len(processes) != 1 else ''} (pid {pids})"
+    num = len(processes)
+    return say("ended.process" if num == 1 else "ended.processes", n=num, pids=pids)
 
 
 def _left_early(run: RunDir) -> bool:
@@ -113,7 +110,9 @@ def _failed(run: RunDir, traces: Traces) -> Verdict:
     found, spec = first_cause(traces), run.read(run.spec, RunSpec)
     checkpoint = last_checkpoint(run, spec)
     mark = next((mark for mark in traces.marks if mark.rank == found.rank), None)
-    where = f"Rank {found.rank} stood {place(mark)}." if mark and not found.tells_place else None
+    where = None
+    if mark and not found.tells_place:
+        where = say("ended.stood", rank=found.rank, where=place(mark))
     failure = Failure(
         rank=found.rank,
         cause=found.cause,

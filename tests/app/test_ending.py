@@ -13,8 +13,12 @@ from app.views.ending import failure_lines
 from app.views.run import run_view
 from ringside.records import Failure, Standing, write_exit
 from ringside.run import fold_run
+from ringside.words import speaking
 
-REASON = "Rank 1 stopped at step 41 while loading data; rank 0 waited for it for 20 s."
+REASON = (
+    "Rank 1 stopped at step 41 while loading data; rank 0 waited for it in the exchange after step "
+    "42 for 20 s."
+)
 
 
 @pytest.fixture
@@ -49,6 +53,19 @@ def test_the_terminal_and_the_page_say_the_same(record, capsys):
         assert commands(line) in card
     assert shown.count(REASON) == 1
     assert "Failed on rank 1" in card
+
+
+def test_the_whole_of_it_is_said_in_the_visitor_s_language(record, capsys):
+    """Files hold the English of it."""
+    with speaking("zh"):
+        ending_lines = run_view(record, None).ending
+        print_record(Path(record.path).parent, record)
+    shown = capsys.readouterr().out
+    told = "rank 1 停在第 41 步，正在加载数据；rank 0 在第 42 步之后的信息交换等了它 20 秒。"
+    assert ending_lines.sentence == told
+    assert ending_lines.more[0] == "`ringside resume sad-swan` 从第 40 步继续。"
+    assert told in shown
+    assert REASON not in shown
 
 
 def test_a_good_end_says_no_more(make_spec, write_run):
