@@ -33,7 +33,7 @@ from ringside.words import say
 
 ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII | re.IGNORECASE)
-FIRST_PORT, NUM_PORTS = 7860, 100
+FIRST_PORT, NUM_PORTS, NUM_TRIES = 7860, 100, 3
 LOWEST_PORT, HIGHEST_PORT = 1, 65535
 UPLOAD_SLACK_BYTES = 1_000_000
 """What a form needs around its files."""
@@ -125,24 +125,29 @@ def open_server(
     """Start serving in the background and return at once."""
     login = login_for(host) if login is None else login
     require_login(host, login)
-    port = _free_port(host, port)
+    _free_port(host, port)  # Refused before anything is made.
     with contextlib.suppress(OSError):
         runs_root.mkdir(parents=True, exist_ok=True)
     reconcile_all(runs_root)
     to_standard_error()
     settings = PageSettings(runs_root, login=login)
-    page = build(settings)
-    keep_from_viewers(page)
-    arguments = launch_arguments(page, host, port, login)
-    try:
-        _, url, _ = page.launch(
-            **arguments,
-            root_path=proxy.root_path,
-            inbrowser=open_browser,
-            app_kwargs={"middleware": _in_front(page, host, proxy)},
-        )
-    except OSError:
-        raise RingsideError(say("serve.busy", port=port, host=host)) from None
+    # Another server may take the port between the look and the launch.
+    tries = 1 if port is not None else NUM_TRIES
+    for left in reversed(range(tries)):
+        chosen = _free_port(host, port)
+        page = build(settings)
+        keep_from_viewers(page)
+        try:
+            _, url, _ = page.launch(
+                **launch_arguments(page, host, chosen, login),
+                root_path=proxy.root_path,
+                inbrowser=open_browser,
+                app_kwargs={"middleware": _in_front(page, host, proxy)},
+            )
+            break
+        except OSError:
+            if not left:
+                raise RingsideError(say("serve.busy", port=chosen, host=host)) from None
     serve_logs(page.app, settings.desk)
     serve_playbooks(page.app)
     return Server(url.rstrip("/"), settings, page)

@@ -316,6 +316,28 @@ def test_a_port_that_is_none_is_a_sentence(tmp_path, port):
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_port_that_is_taken_at_the_last_moment_is_left_for_the_next(tmp_path, monkeypatch):
+    """Two servers that start together look at the same ports."""
+    look, taken = server._free_port, []
+
+    def look_and_lose(host, port):
+        found = look(host, port)
+        if len(taken) < 2:  # Once to refuse a wrong one, once to take it.
+            taken.append(socket.create_server((host, found)))
+        return found
+
+    monkeypatch.setattr(server, "_free_port", look_and_lose)
+    opened = open_server(runs_root=tmp_path)
+    try:
+        lost = {one.getsockname()[1] for one in taken}
+        assert int(opened.url.rpartition(":")[2]) not in lost
+        assert len(lost) == 2
+    finally:
+        opened.close()
+        for one in taken:
+            one.close()
+
+
 def test_without_a_port_the_next_free_one():
     with socket.socket() as taken:
         # A server that ended a moment ago leaves the port in TIME_WAIT, which is not taken.
