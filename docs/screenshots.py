@@ -26,7 +26,7 @@ from ringside.errors import RingsideError
 from ringside.rundir import find_run
 
 THEMES, WIDTHS = ("light", "dark"), (1280, 390)
-HEIGHT, MAX_HEIGHT = 900, 1200
+HEIGHT, MAX_HEIGHT = 900, 1500
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # Where each page has what it is about.
 READY = {
