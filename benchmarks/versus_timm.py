@@ -162,7 +162,7 @@ def timm(
         launcher += ["-m", "torch.distributed.run", f"--nproc-per-node={arguments.gpus}"]
     argv = [
         *launcher, "train.py", "--data-dir", str(pictures.resolve()), "--model", "resnet50",
-        "--num-classes", "100", "--batch-size", str(arguments.batch), "--workers", str(workers),
+        "--num-classes", str(num_folders(pictures)), "--batch-size", str(arguments.batch), "--workers", str(workers),
         "--amp", "--amp-dtype", DTYPES[arguments.precision], "--channels-last", "--pin-mem",
         "--color-jitter", "0", "--train-interpolation", "bilinear", "--scale", "0.7", "1",
         "--ratio", "1", "1", "--epochs", "1", "--warmup-epochs", "0", "--lr", "0.001",
@@ -179,6 +179,7 @@ def timm(
     for line in child.stdout:
         tail = [*tail[-200:], line]
         if found := LINE.search(line):
+            print(line.strip(), file=sys.stderr, flush=True)
             seen[int(found[1])] = float(found[2]), float(found[3])
             if LAST in seen:
                 break
@@ -192,6 +193,11 @@ def timm(
     seconds = seen[LAST][0] * (LAST + 1) - seen[FIRST][0] * (FIRST + 1)
     rate = arguments.batch * arguments.gpus * (LAST - FIRST) / seconds
     return Row("timm train.py", str(workers), rate, " ".join(flags) or "not compiled")
+
+
+def num_folders(pictures: Path) -> int:
+    """Folders with pictures: timm's reader takes each for a class."""
+    return len({path.parent for path in pictures.rglob("*.jpg")})
 
 
 def events(path: Path, kind: type) -> list:  # type: ignore[type-arg]
