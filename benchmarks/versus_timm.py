@@ -162,7 +162,8 @@ def timm(
         launcher += ["-m", "torch.distributed.run", f"--nproc-per-node={arguments.gpus}"]
     argv = [
         *launcher, "train.py", "--data-dir", str(pictures.resolve()), "--model", "resnet50",
-        "--num-classes", str(num_folders(pictures)), "--batch-size", str(arguments.batch), "--workers", str(workers),
+        "--num-classes", str(num_folders(pictures)), "--batch-size", str(arguments.batch),
+        "--workers", str(workers),
         "--amp", "--amp-dtype", DTYPES[arguments.precision], "--channels-last", "--pin-mem",
         "--color-jitter", "0", "--train-interpolation", "bilinear", "--scale", "0.7", "1",
         "--ratio", "1", "1", "--epochs", "1", "--warmup-epochs", "0", "--lr", "0.001",
