@@ -180,6 +180,14 @@ def orders(rows: list[Row], images: dict[tuple[str, int, str], int]) -> Iterator
         yield Order(*where, order[0], first, gap, is_right, (sum(pairs), len(pairs)))
 
 
+def all_orders(found: Sequence[Order]) -> tuple[str, int, int, int, int]:
+    """A verdict, how often the fastest came first and of how many, and the same of pairs."""
+    judged = [one.is_right for one in found if one.is_right is not None]
+    in_order, pairs = (sum(one.pairs[side] for one in found) for side in (0, 1))
+    verdict = "nothing counted" if not judged else "met" if all(judged) else "missed"
+    return verdict, sum(judged), len(judged), in_order, pairs
+
+
 def print_order(rows: list[Row], bench: Visit) -> bool:
     """Each order and their total; whether no leader by more than the gap is ranked lower."""
     images = {
@@ -195,13 +203,11 @@ def print_order(rows: list[Row], bench: Visit) -> bool:
             f"| {one.transport} | {one.batch} | {one.fastest} | {one.predicted} "
             f"| {one.gap_ratio:.1%} | {one.pairs[0]} of {one.pairs[1]} | {words[one.is_right]} |"
         )
-    judged = [one.is_right for one in found if one.is_right is not None]
-    in_order, pairs = (sum(one.pairs[side] for one in found) for side in (0, 1))
+    verdict, right, judged, in_order, pairs = all_orders(found)
     print(
-        f"| all | | fastest first in {sum(judged)} of {len(judged)} | | | {in_order} of {pairs} "
-        f"| {words[all(judged) if judged else None]} |"
+        f"| all | | fastest first in {right} of {judged} | | | {in_order} of {pairs} | {verdict} |"
     )
-    return all(judged)
+    return verdict != "missed"
 
 
 def print_memory(bench: Visit) -> bool:

@@ -1,7 +1,8 @@
 """How near `ringside.estimate` came to the cells of `benchmarks/story.py`.
 
-The rules are those of `estimate_report.py`: the windows of a cell, in five blocks one after the
-other, are its repeats, and a prediction counts where they are steadier than half its bar.
+The bars are those of `estimate_report.py`: the windows of a cell, in five blocks one after the
+other, are its repeats, and a prediction counts where they are steadier than half its bar. Noise of
+the launch that calibrates a replay is an error of the replay here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from estimate_report import (
     MEMORY_BAR,
     REPEATS,
     Row,
+    all_orders,
     orders,
     spread_ratio,
     verdict_of,
@@ -106,13 +108,9 @@ def _words(kind: str) -> str:
 
 def _order(rows: list[Row], lines: Sequence[Line]) -> Result:
     images = {(line.transport, line.batch, line.preset): line.global_batch for line in lines}
-    found = list(orders(rows, images))
-    judged = [one.is_right for one in found if one.is_right is not None]
-    in_order, pairs = (sum(one.pairs[side] for one in found) for side in (0, 1))
-    verdict = "nothing counted" if not judged else "met" if all(judged) else "missed"
+    verdict, right, judged, in_order, pairs = all_orders(list(orders(rows, images)))
     name = f"the fastest preset is ranked first where it leads by more than {GAP_RATIO:.0%}"
-    detail = f"{sum(judged)} of {len(judged)} times; {in_order} of {pairs} pairs in order"
-    return name, verdict, detail
+    return name, verdict, f"{right} of {judged} times; {in_order} of {pairs} pairs in order"
 
 
 def _middle_and_worst(errors: Sequence[float]) -> str:

@@ -36,7 +36,7 @@ from ringside.estimate import Inputs, estimate
 from ringside.hardware import Hardware
 from ringside.launch.probing import measure_description, measure_sweep
 from ringside.measurements import Sweep
-from ringside.measurements.crowd import crowding_ratio, with_crowd
+from ringside.measurements.crowd import with_crowd
 from ringside.measurements.store import Store, key_of_model
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
@@ -209,7 +209,8 @@ class Visit:
         specs = list(self._uncrowded(cells).values())
         if not specs or self.has_crowded:
             return
-        self._need(LAUNCH_S + len(specs) * (CROWD_S + self.options.probe_seconds))
+        compiling = COMPILE_S * sum(spec.training.compile for spec in specs)
+        self._need(LAUNCH_S + len(specs) * (CROWD_S + self.options.probe_seconds) + compiling)
         self.has_crowded = True
         found = crowds_of(specs, self.options.probe_seconds, self._left())
         for spec, crowded in zip(specs, found, strict=False):
@@ -223,8 +224,9 @@ class Visit:
         missing = {}
         for cell in cells:
             spec, found = self.specs[cell], self.inputs(cell).description
-            batch = spec.micro_batch
-            if found is not None and crowding_ratio(found, spec.num_processes, batch) is None:
+            batch, wanted = spec.micro_batch, (spec.num_processes, spec.micro_batch)
+            known = {(one.num_processes, one.batch) for one in found.crowded} if found else set()
+            if found is not None and spec.num_processes > 1 and wanted not in known:
                 missing[key_of_model(spec), batch] = spec
         return missing
 

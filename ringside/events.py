@@ -263,7 +263,8 @@ def without_starts(windows: Sequence[W]) -> list[W]:
     """The windows without those of a single step that begin an epoch; all where no other is there.
 
     In such a step the loader starts, and in the first epoch compilers and libraries choose: on a
-    GPU it can take a thousand times as long as the next one.
+    GPU it can take a thousand times as long as the next one. Where the list begins within an epoch,
+    a first window of one step is left out as well.
     """
     later = [
         window

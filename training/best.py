@@ -10,6 +10,7 @@ import math
 from ringside.checkpoints import BestScore
 from ringside.errors import SetupError
 from ringside.events import Evaluated
+from ringside.words import say
 
 LOSS = "val_loss"
 
@@ -40,13 +41,12 @@ class Best:
         if patience is None or epoch - last < patience:
             return None
         if self.so_far is None:
-            return f"Training ends after epoch {epoch}: no epoch has had a finite {self.by}."
-        change = "fallen below" if self.so_far.by == LOSS else "risen above"
-        return (
-            f"Training ends after epoch {epoch}: {self.so_far.by} has not {change} "
-            f"{self.so_far.value:.4f} of epoch {last} for {patience} "
-            f"epoch{'s' if patience > 1 else ''} (early_stop_epochs)."
-        )
+            return say("noted.never_finite", epoch=epoch, by=self.by)
+        key = "not_lower" if self.so_far.by == LOSS else "not_better"
+        return say(
+            f"noted.{key}{'_once' * (patience == 1)}", epoch=epoch, by=self.so_far.by,
+            value=self.so_far.value, last=last, n=patience,
+        )  # fmt: skip
 
     def _of(self, scores: Evaluated) -> BestScore | None:
         for by in (self.by, LOSS):

@@ -11,6 +11,7 @@ import os
 
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
+from ringside.words import say
 
 VARIABLES = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
 FILE = "/nccl/%h.%p.log"
@@ -42,10 +43,8 @@ def why_not(spec: RunSpec, run: RunDir) -> str | None:
     named = [f"{name}={os.environ[name]}" for name in VARIABLES if name in os.environ]
     if not named:
         return None
-    return (
-        f"{' and '.join(named)} {'is' if len(named) == 1 else 'are'} set outside of Ringside, so "
-        "NCCL's log goes where it says and not into nccl/; unset to have it there."
-    )
+    key = "log_elsewhere_one" if len(named) == 1 else "log_elsewhere"
+    return say(f"noted.{key}", names=" and ".join(named))
 
 
 def ours() -> frozenset[str]:

@@ -16,6 +16,7 @@ from ringside.checkpoints import CLASSES, WEIGHTS
 from ringside.data import read_classes
 from ringside.errors import RingsideError, SetupError
 from ringside.weights_file import fault_of
+from ringside.words import say
 from training.freezing import classifier_of
 
 NUM_NAMED = 3
@@ -40,7 +41,7 @@ def start_from(model: nn.Module, source: Path, classes: tuple[str, ...]) -> str 
     model.load_state_dict(weights, strict=True)
     if reason is None:
         return None
-    return f"The classifier of {source} {reason}; it is not taken and begins fresh."
+    return say("noted.fresh_head", source=source, reason=reason)
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:

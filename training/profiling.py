@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from ringside.events import Profiled, Warned
+from ringside.words import say
 from training.buffered import buffered
 from training.recorder import UNRECORDED, Recorder
 
@@ -147,7 +148,9 @@ class Profiling:
         )
         self._write(after_training=False)
         if not self.has_run:
-            trainer.writer.write(Warned(code="profile", message=_spoilt(trainer)))
+            trainer.writer.write(
+                Warned(code="profile", message=say("noted.spoilt", step=trainer.step + 1))
+            )
         self.has_run = True
         self.control.restart()
         trainer.off_the_clock(self._began)
@@ -167,16 +170,7 @@ class Profiling:
             trainer.writer.write(Warned(code="profile", message=self._missing(len(files))))
 
     def _missing(self, num_files: int) -> str:
-        why = f" ({self.recorder.problem})" if self.recorder.problem else ""
-        return (
-            f"{num_files} of {self.control.world} ranks could write their trace{why}; training is "
-            "not touched by that."
-        )
-
-
-def _spoilt(trainer: Any) -> str:
-    return (
-        f"The profiler recorded steps before step {trainer.step + 1}. Later steps of this process "
-        "can be slower, launch-bound ones by half, so this epoch and those after it are left out "
-        "of the speed-up; a run without a profile measures it."
-    )
+        problem, numbers = self.recorder.problem, {"n": num_files, "num": self.control.world}
+        if problem:
+            return say("noted.traces_missing_because", problem=problem, **numbers)
+        return say("noted.traces_missing", **numbers)

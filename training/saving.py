@@ -19,6 +19,7 @@ from ringside.errors import RunDirError
 from ringside.events import CheckpointSaved, Evaluated, Warned
 from ringside.predictions import Predictions, write_predictions
 from ringside.rundir import RunDir
+from ringside.words import say
 from training import checkpoint
 from training.best import LOSS, Best
 from training.control import Control
@@ -129,8 +130,7 @@ class Saver:
             self.writer.write(
                 Warned(
                     code="checkpoint",
-                    message=f"The checkpoint {name!r} could not be written: {reason}. The one "
-                    "before is kept and training goes on; free some space in the runs folder.",
+                    message=say("noted.no_checkpoint", name=name, reason=reason),
                 )
             )
         self._failing.add(name)

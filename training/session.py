@@ -17,6 +17,7 @@ from ringside.errors import SetupError
 from ringside.events import PhaseStarted, RunFinished, RunStarted, Warned
 from ringside.records import FinalState
 from ringside.rundir import RunDir
+from ringside.words import say
 from training import nccl_log
 from training.agreement import require_same_data
 from training.control import Control
@@ -170,7 +171,8 @@ class Session:
         """Take up the named checkpoint; returns where it stood."""
         folder = Path(str(self.spec.resume_from))
         for difference in differences(about, self.spec, data):
-            self.writer.write(Warned(code="resume", message=f"Not as before: {difference}."))
+            note = say("noted.not_as_before", difference=difference)
+            self.writer.write(Warned(code="resume", message=note))
         saved = restore(self.engine, folder)
         progress = trainer.take_up(saved)
         saver.take_up(folder)
@@ -203,7 +205,7 @@ class Session:
         The others may wait for this rank in a collective, which only its end makes them leave.
         """
         why = describe(error).rstrip(".")
-        message = f"No steps were recorded after training ({why}); the run is finished and saved."
+        message = say("noted.no_profile", problem=why)
         self.writer.write(Warned(code="profile", message=message))
         print(f"[rank {self.engine.rank}] {message}", file=sys.stderr, flush=True)
         self.has_left = self.control.world > 1

@@ -23,6 +23,7 @@ from ringside.events import (
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 from ringside.trackers import check_trackers
+from ringside.words import say
 
 PROJECT = "ringside"
 GROUPS: dict[type[Event], str] = {WindowTimed: "train", EpochTrained: "epoch", Evaluated: "val"}
@@ -93,8 +94,7 @@ class TrackedWriter(EventWriter):
             super().write(
                 Warned(
                     code="tracker",
-                    message=f"The tracker {name} failed and gets nothing more ({reason}); the "
-                    "run's own files hold everything.",
+                    message=say("noted.tracker_failed", name=name, reason=reason),
                 )
             )
 

@@ -93,10 +93,12 @@ def _stopping(started: list[RunDir]) -> Iterator[None]:
 
 def _stop(run: RunDir) -> None:
     from ringside.launch.stop import stop_run
+    from ringside.words.retelling import retold
 
     if not fold_run(run).final:
         ended = stop_run(run, timeout_s=STOP_TIMEOUT_S)
-        print(f"{run.name}: {ended.reason if ended else 'did not end in time'}", flush=True)
+        told = retold(ended.reason) if ended else "did not end in time"
+        print(f"{run.name}: {told}", flush=True)
 
 
 def _interrupt(*_: object) -> None:

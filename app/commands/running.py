@@ -244,6 +244,7 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
     from ringside.asking import ask_to_stop_after_epoch
     from ringside.identity import run_processes
     from ringside.launch.stop import stop_run
+    from ringside.words.retelling import retold
 
     run = find_run(runs_root(), run_id)
     record = fold_run(run)
@@ -256,7 +257,8 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
         print(f"{run.name} will stop after this epoch.")
         return 0
     ended = stop_run(run, timeout_s=90)
-    print(f"{run.name}: {ended.reason if ended else 'still stopping; ask `ringside show`.'}")
+    told = retold(ended.reason) if ended else "still stopping; ask `ringside show`."
+    print(f"{run.name}: {told}")
     return 0 if ended and not run_processes(run.id) else 1
 
 

@@ -137,12 +137,14 @@ def open_server(
         chosen = _free_port(host, port)
         page = build(settings)
         keep_from_viewers(page)
+        arguments = launch_arguments(page, host, chosen, login)
+        middleware = _in_front(page, host, proxy)
         try:
             _, url, _ = page.launch(
-                **launch_arguments(page, host, chosen, login),
+                **arguments,
                 root_path=proxy.root_path,
                 inbrowser=open_browser,
-                app_kwargs={"middleware": _in_front(page, host, proxy)},
+                app_kwargs={"middleware": middleware},
             )
             break
         except OSError:

@@ -27,7 +27,7 @@ from ringside.errors import RingsideError
 from ringside.launch.reconcile import NEVER_STARTED_S, reconcile
 from ringside.run import RunReader, RunRecord
 from ringside.rundir import RunDir, find_run, list_run_dirs
-from ringside.samples import SampleReader
+from ringside.samples import SampleReader, read_samples
 from ringside.spec import RunSpec
 from ringside.speedup import find_baseline, scaling_of
 from ringside.words import spoken
@@ -159,14 +159,18 @@ class Desk:
             is_over = watched.reader.record.final
             if watched.samples is None or watched.is_whole != is_over:
                 watched.samples, watched.is_whole = SampleReader(watched.reader.run), is_over
+                watched.strips = {}
+            language = spoken()
+            if is_over:
+                if language not in watched.strips:
+                    samples = read_samples(watched.reader.run)
+                    watched.strips[language] = strip_rows(samples, is_over=True)
+                return watched.strips[language]
             if watched.samples.poll():
                 watched.strips = {}
-                if not is_over:
-                    del watched.samples.samples[:-NUM_SAMPLES]
-            language = spoken()
+                del watched.samples.samples[:-NUM_SAMPLES]
             if language not in watched.strips:
-                rows = strip_rows(watched.samples.samples, is_over=is_over)
-                watched.strips[language] = rows
+                watched.strips[language] = strip_rows(watched.samples.samples)
             return watched.strips[language]
 
     def rows(self) -> list[ListRow]:

@@ -9,6 +9,7 @@ from statistics import median
 from ringside.estimate.links import Link
 from ringside.estimate.steps import NotEstimated, Step, step_of
 from ringside.estimate.work import Work, work_at
+from ringside.events import without_starts
 from ringside.measurements import Description, Sweep
 from ringside.measurements.crowd import crowding_ratio
 from ringside.run import RunRecord
@@ -49,7 +50,7 @@ def measured_step_us(record: RunRecord) -> float | None:
     """
     clean = record.clean_windows
     later = [window for window in clean if window.epoch > 1] or clean[1:]
-    steps = [1000 * (window.step_ms - window.data_ms) for window in later]
+    steps = [1000 * (window.step_ms - window.data_ms) for window in without_starts(later)]
     return median(steps) if steps else None
 
 

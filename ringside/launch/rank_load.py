@@ -12,8 +12,8 @@ from ringside.samples import RankSample
 
 FAMILY_EVERY_S = 10.0
 """Looking for children reads a file of every process of the machine; workers seldom change."""
-MEMORY_SHARE = 0.01
-"""Of the time, at most, goes to reading memory: the kernel walks all pages of every process."""
+MEMORY_SHARE, MEMORY_EVERY_S = 0.01, 30.0
+"""Reading memory takes this share of the time, or is done so often: the kernel walks all pages."""
 
 
 class RankLoad:
@@ -23,14 +23,14 @@ class RankLoad:
         self._ranks = ranks
         self._families: dict[int, list[Any]] = {}
         self._looked: float | None = None
-        self._memory: dict[int, int] = {}
+        self._memory: dict[int, int | None] = {}
         self._next_memory = 0.0
         self._before: dict[int, tuple[float, dict[int, float]]] = {}
 
     def now(self) -> tuple[RankSample, ...]:
         """One sample for each rank that runs; processor time since the call before.
 
-        Memory is that of the last reading, which may be some seconds old.
+        Memory is that of the last reading, which may be half a minute old.
         """
         if self._looked is None or time.monotonic() - self._looked >= FAMILY_EVERY_S:
             self._families = self._look()
@@ -79,15 +79,19 @@ class RankLoad:
         begin = time.monotonic()
         self._memory = {rank: _set_size(family) for rank, family in self._families.items()}
         end = time.monotonic()
-        self._next_memory = end + (end - begin) / MEMORY_SHARE
+        self._next_memory = end + min(MEMORY_EVERY_S, (end - begin) / MEMORY_SHARE)
 
 
-def _set_size(family: list[Any]) -> int:
-    """Bytes; a page that several processes share counts once over all of them."""
+def _set_size(family: list[Any]) -> int | None:
+    """Bytes; a page that several processes share counts once over all of them, but on macOS.
+
+    None where no process of the rank can be read.
+    """
     import psutil
 
-    total = 0
+    sizes = []
     for process in family:
         with suppress(psutil.Error):
-            total += process.memory_full_info().pss
-    return total
+            found = process.memory_full_info()
+            sizes.append(getattr(found, "pss", found.uss))
+    return sum(sizes) if sizes else None

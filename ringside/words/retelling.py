@@ -2,7 +2,8 @@
 
 A sentence was once filled into a template of the catalogue, so it matches that template, and what
 stands in the places of its values is filled into the template of the other language. Values that
-are sentences or places themselves are told again as well. What matches nothing stays as it is.
+hold a sentence, a place or a name of several ranks are told again as well; every other value is
+somebody's own word and stays. So does what matches nothing, and what a library says.
 """
 
 from __future__ import annotations
@@ -15,38 +16,36 @@ from typing import Any, NamedTuple
 
 from ringside.words import DEFAULT, catalogue, spoken, templates
 
-PARTS = ("ended", "place", "count")
-"""Sections whose short templates are found, too: within a sentence."""
+WITHIN = ("ended", "place", "rank_error")
+"""Sections whose sentences stand within others; their short templates are found, too."""
 
-MIN_LITERAL = 10
-"""Characters of its own that a template of another section needs."""
-
-BARE = 2
-"""A template of so few characters fits nearly everything: it counts where its values are known."""
+RETOLD = frozenset({"where", "there", "who", "others", "why", "sentence", "processes"})
+"""Values that are such sentences."""
 
 NUMBERS = frozenset({
     "rank", "other", "last", "step", "epoch", "n", "num", "code", "seconds", "minutes",
 })  # fmt: skip
 
+MIN_LITERAL = 10
+"""Characters of its own that a template of another section needs."""
+
+BARE = 2
+"""A template of so few characters fits nearly everything: it counts where a value is known."""
+
+QUOTING = "ended.rank_said"
+MAX_KEPT = 2048
+_FOREIGN = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b")
 _PARSER = string.Formatter()
 
 
 class _Template(NamedTuple):
-    """An English template: the text between its values, and the names of these."""
+    """An English template: the text between its values, their names, and what rules it out."""
 
     key: str
     texts: tuple[str, ...]
     names: tuple[str | None, ...]
-
-    @property
-    def num_literal(self) -> int:
-        """Characters that do not come from values."""
-        return sum(map(len, self.texts))
-
-    @property
-    def chunk(self) -> str:
-        """The longest text of its own, by which most templates are ruled out."""
-        return max(self.texts, key=len)
+    num_literal: int
+    chunk: str
 
 
 class _AsItStands(string.Formatter):
@@ -65,29 +64,57 @@ _FILLING = _AsItStands()
 def retold(text: str, language: str | None = None) -> str:
     """The sentence in a language, by default the one spoken now; unchanged where it is unknown."""
     language = language or spoken()
-    if language == DEFAULT:
-        return text
-    for template in _templates():
+    return text if language == DEFAULT else _retold(text, language)
+
+
+@functools.lru_cache(MAX_KEPT)
+def _retold(text: str, language: str) -> str:
+    return text if _FOREIGN.match(text) else _told(text, language, _all())
+
+
+def _told(text: str, language: str, candidates: tuple[_Template, ...]) -> str:
+    for template in candidates:
         if template.chunk in text and (found := _pattern(template).fullmatch(text)):
             values = found.groupdict()
-            told = {name: retold(value, language) for name, value in values.items()}
+            told = {name: _value(name, value, language) for name, value in values.items()}
             if told != values or template.num_literal > BARE:
                 return _FILLING.vformat(catalogue(language)[template.key], (), told)
     return text
 
 
+def _value(name: str, value: str, language: str) -> str:
+    return _told(value, language, _within()) if name in RETOLD else value
+
+
 @functools.cache
-def _templates() -> tuple[_Template, ...]:
-    """Those with most text of their own first: the closest one tells."""
-    return tuple(sorted(_known(), key=lambda one: (-one.num_literal, one.key)))
+def _all() -> tuple[_Template, ...]:
+    """Those with most text of their own first: the closest one tells.
+
+    Before all what puts a rank's own words, which may be a library's, into a sentence.
+    """
+    found = (one for one in _known() if one.num_literal >= MIN_LITERAL or one in _short())
+    return tuple(sorted(found, key=lambda one: (one.key != QUOTING, -one.num_literal, one.key)))
+
+
+@functools.cache
+def _within() -> tuple[_Template, ...]:
+    return tuple(
+        one for one in _all() if one.key.partition(".")[0] in WITHIN and one.num_literal > BARE
+    )
+
+
+@functools.cache
+def _short() -> frozenset[_Template]:
+    return frozenset(one for one in _known() if one.key.partition(".")[0] in WITHIN)
 
 
 def _known() -> Iterator[_Template]:
     for key, text in templates(DEFAULT).items():
         parts = list(_PARSER.parse(text))
-        one = _Template(key, tuple(part[0] for part in parts), tuple(part[1] for part in parts))
-        if one.num_literal >= (1 if key.partition(".")[0] in PARTS else MIN_LITERAL):
-            yield one
+        texts = tuple(part[0] for part in parts)
+        num = sum(map(len, texts))
+        if num:
+            yield _Template(key, texts, tuple(part[1] for part in parts), num, max(texts, key=len))
 
 
 @functools.cache

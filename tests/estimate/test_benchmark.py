@@ -157,5 +157,5 @@ def test_a_part_that_fails_does_not_stop_the_others(bench, tmp_path, monkeypatch
     monkeypatch.setattr(estimate_parts, "measure_crowd", lambda *_, **__: crowded)
     arguments = ["--out", str(tmp_path), *SOCKETS, "--batches", "64"]
     assert bench.main([*arguments, "--only", "sweep", "crowd"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["crowd-64.json"]
+    assert [path.name for path in tmp_path.glob("*.json")] == ["crowd-64.json"]
     assert "sweep-socket: The sweep hung." in capsys.readouterr().err

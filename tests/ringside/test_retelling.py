@@ -10,9 +10,9 @@ import pytest
 from ringside.launch.blame import place, waiting_sentence
 from ringside.marks import ACTIVITIES, PHASES, Mark
 from ringside.words import languages, say, speaking, templates
-from ringside.words.retelling import retold
+from ringside.words.retelling import RETOLD, retold
 
-SECTIONS = ("ended", "rank_error", "place")
+SECTIONS = ("ended", "rank_error", "place", "noted")
 VALUES = {
     "where": "at step 41", "there": "in the exchange after step 42",
     "who": "Rank 1", "others": "ranks 0 and 2", "names": "0, 1", "last": "3", "rank": 1,
@@ -21,7 +21,7 @@ VALUES = {
     "why": "The machine was restarted while it ran", "pids": "12, 13", "signal": "SIGKILL",
 }  # fmt: skip
 ENGLISH = re.compile(r"(?<![\w./`-])[A-Za-z]{3,}(?![\w./_-])")
-NAMES = {"rank", "pid", "SIGKILL", "SystemExit", "BatchNorm", "GPU", "trace"}
+NAMES = {"rank", "pid", "SIGKILL", "SystemExit", "BatchNorm", "GPU", "trace", "NCCL", "Ringside"}
 
 
 def sentences() -> dict[str, tuple[str, str]]:
@@ -34,7 +34,7 @@ def sentences() -> dict[str, tuple[str, str]]:
             if key == "ended.exchange":
                 values["where"] = "after step 42"
             chinese = {
-                name: retold(value, "zh") if isinstance(value, str) else value
+                name: retold(value, "zh") if name in RETOLD else value
                 for name, value in values.items()
             }
             found[key] = (say(key, "en", **values), say(key, "zh", **chinese))
@@ -55,9 +55,22 @@ def test_values_that_are_sentences_are_told_again_too():
     assert retold("Rank 1: KeyError: 'red'", "zh") == "rank 1：KeyError: 'red'"
 
 
-def test_what_matches_nothing_stays_as_it_is():
-    for text in ("Something else went wrong.", "", "KeyError: 'red'", "{", "Rank", "a, b and c"):
-        assert retold(text, "zh") == text
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Something else went wrong.", "", "KeyError: 'red'", "{", "Rank", "a, b and c", "." * 600,
+        "ValueError: mode must be str, not int.", "AssertionError: batch is empty.",
+    ],
+)  # fmt: skip
+def test_what_matches_nothing_stays_as_it_is(text):
+    """What a library says is matched with nothing, however like one of ours it reads."""
+    assert retold(text, "zh") == text
+    assert retold(f"Rank 1: {text}" if text else text, "zh").endswith(text)
+
+
+def test_a_person_s_own_word_stays_though_the_catalogue_has_it():
+    folder = say("noted.fresh_head", "en", source="environment", reason="fits nothing")
+    assert "environment" in retold(folder, "zh")
 
 
 def test_english_stays_english():
