@@ -182,7 +182,9 @@ def _columns(samples: Sequence[Sample]) -> list[_Column]:
     for sample in samples:
         for of, index, name, value, limit in _values(sample):
             key = (of, index, name)
-            column = found.setdefault(key, _Column(of, index, name, limit))
+            column = found.get(key)
+            if column is None:
+                column = found[key] = _Column(of, index, name, limit)
             column.times.append(sample.t)
             column.values.append(value)
     return sorted(found.values(), key=lambda one: (one.of, one.index, order[one.name]))

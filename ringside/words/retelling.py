@@ -92,20 +92,17 @@ def _all() -> tuple[_Template, ...]:
 
     Before all what puts a rank's own words, which may be a library's, into a sentence.
     """
-    found = (one for one in _known() if one.num_literal >= MIN_LITERAL or one in _short())
+    found = (one for one in _known() if one.num_literal >= MIN_LITERAL or _is_within(one))
     return tuple(sorted(found, key=lambda one: (one.key != QUOTING, -one.num_literal, one.key)))
 
 
 @functools.cache
 def _within() -> tuple[_Template, ...]:
-    return tuple(
-        one for one in _all() if one.key.partition(".")[0] in WITHIN and one.num_literal > BARE
-    )
+    return tuple(one for one in _all() if _is_within(one) and one.num_literal > BARE)
 
 
-@functools.cache
-def _short() -> frozenset[_Template]:
-    return frozenset(one for one in _known() if one.key.partition(".")[0] in WITHIN)
+def _is_within(one: _Template) -> bool:
+    return one.key.partition(".")[0] in WITHIN
 
 
 def _known() -> Iterator[_Template]:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import namedtuple
 from types import SimpleNamespace
 
 import msgspec
@@ -136,6 +137,24 @@ def test_memory_that_forked_workers_share_counts_once():
     assert sample.num_processes == 4
     assert resident > 4 * 256 * 2**20
     assert 256 * 2**20 < sample.memory_bytes < 1.5 * 256 * 2**20
+
+
+@pytest.mark.parametrize(("full", "expected"), [({"uss": 3}, 3), ({"uss": 3, "pss": 2}, 2)])
+def test_memory_is_what_the_system_can_tell(monkeypatch, full, expected):
+    """Only Linux divides shared pages among processes; macOS knows what is a process's own."""
+    known = namedtuple("Known", full)(**full)
+    monkeypatch.setattr(psutil.Process, "memory_full_info", lambda _: known)
+    (sample,) = RankLoad(lambda: {0: identity.of(os.getpid())}).now()
+    assert sample.memory_bytes == expected * sample.num_processes
+
+
+def test_memory_that_nobody_may_read_is_not_known(monkeypatch):
+    def refuse(_):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", refuse)
+    (sample,) = RankLoad(lambda: {0: identity.of(os.getpid())}).now()
+    assert sample.memory_bytes is None
 
 
 BURN = """
