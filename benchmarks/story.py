@@ -18,7 +18,8 @@ and a sweep of the transport; the replay it makes of DDP learns from a launch in
 
 What is measured lies in --out and is not measured again: `cells.jsonl` has a line for each finished
 cell, and a call ends before --budget-s seconds are over. --only names beginnings of cells
-(`nvlink-256`, `sockets-64-ddp_bf16`); --print only prints. The report goes to DIR/story.md, and on
+(`nvlink-256`, `sockets-64-ddp_bf16`). --print measures nothing: predictions and expectations are
+made anew, while verdicts stay, for they need the traces. The report goes to DIR/story.md, and on
 GPUs to benchmarks/story_GPU_DATE.md. Exit code 1 when a bar is missed, 3 when the call is to be
 repeated.
 """
@@ -39,16 +40,21 @@ from story_visit import Visit
 
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware, read_hardware
-from ringside.rundir import write_atomic
+from ringside.rundir import list_run_dirs, write_atomic
 
 BUDGET_S = 540.0
 UNFINISHED = 3
 ON_GPUS = ("nvlink", "shm", "sockets")
+TOLD_ANEW = (
+    "Verdicts are those of the visit; predictions and expectations were made anew from its "
+    "measurements."
+)
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure what is not there and fits, then report on all that is."""
-    options, hardware = parse_arguments(argv), read_hardware()
+    options = parse_arguments(argv)
+    hardware = hardware_of(options)
     if options.device == "cuda" and not hardware.gpus:
         sys.exit("This machine has no GPU; --device cpu runs the table on processes over gloo.")
     if options.device == "cpu":
@@ -63,10 +69,11 @@ def main(argv: list[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     visit = Visit(options, hardware, specs)
     is_whole = options.print or visit.measure()
+    lines = visit.told_anew() if options.print else visit.lines.read()
     if not is_whole:
         say("Not complete: call again with the same arguments.")
-    report(options, visit.lines.read(), visit.wanted)
-    found = bars(Table(visit.lines.read()), visit.wanted)
+    report(options, lines, visit.wanted)
+    found = bars(Table(lines), visit.wanted)
     if not is_whole:
         return UNFINISHED
     return 1 if any(bar.verdict == MISSED for bar in found) else 0
@@ -95,13 +102,23 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--each", action="store_true", help="a launch for every run")
     parser.add_argument("--again", action="store_true", help="measure what failed once more")
     parser.add_argument("--drop-traces", action="store_true", help="of cells that are finished")
-    parser.add_argument("--print", action="store_true", help="measure nothing")
+    parser.add_argument("--print", action="store_true", help="measure nothing; predict anew")
     options = parser.parse_args(argv)
     if len(options.micro_steps) != len(options.batches):
         parser.error("--micro-steps needs one number for each of --batches")
     if any(steps < 56 or steps % 8 for steps in options.micro_steps):
         parser.error("--micro-steps must be multiples of 8, and 56 or more")
     return options
+
+
+def hardware_of(options: argparse.Namespace) -> Hardware:
+    """This machine; for a table that is only printed, the one on which it was measured."""
+    if options.print:
+        for run in list_run_dirs(options.out / "runs"):
+            found = run.read(run.hardware, Hardware)
+            if found is not None and (found.gpus or options.device == "cpu"):
+                return found
+    return read_hardware()
 
 
 def without_gpus(hardware: Hardware) -> Hardware:
@@ -150,7 +167,7 @@ def head(options: argparse.Namespace, lines: list[Line]) -> str:
         "`synthetic`), so that data hold no cell back. Windows of the second epoch without a "
         f"profiler, {options.window_seconds} s each or one step; spread is half their range around "
         f"the median. A cell counts where half of their middle half is within {STEADY_RATIO:.0%} "
-        "of the median.\n\n"
+        f"of the median.{' ' + TOLD_ANEW if options.print else ''}\n\n"
         f"    python benchmarks/story.py {command}"
     )
 

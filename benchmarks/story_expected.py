@@ -2,9 +2,11 @@
 
 Nothing of the run itself enters but the length of its step. Two accounts are made. `link`: what of
 the exchange cannot hide, however well it overlaps: DDP's all-reduces take their time alone by the
-sweep, less the last backward pass; of FSDP's collectives, less forward and backward. `launch`: what
-one device already idles alone, because its host takes longer to launch a step than the device to
-do it. Both are shares of the measured step, and judged by the doctor's own bands.
+sweep, less the last backward pass; of FSDP's collectives, less forward and backward; nothing less
+where compute and exchange exclude each other. `launch`: what else the step is longer than the
+device's own work, which one device did with its launches far ahead; the images lie on the device,
+so nothing but the host is left to wait for. It is at least what one device idles alone. Both are
+shares of the measured step, and judged by the doctor's own bands.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 from ringside.doctor.bands import CRITICAL, WARNING
 from ringside.estimate.links import Link
-from ringside.estimate.steps import NotEstimated, step_of
+from ringside.estimate.steps import NotEstimated, excludes_exchange, step_of
 from ringside.estimate.work import Work, work_at
 from ringside.measurements import Description, Sweep
 from ringside.spec import RunSpec
@@ -21,7 +23,6 @@ from ringside.spec import RunSpec
 FINE = ("compute", "none")
 """A device that computes all the time; `none` where it scales by 90 % as well."""
 
-OF_FSDP = ("link", "launch", *FINE)
 NEAR = 0.5
 """Of two large shares the smaller one may be named where it is at least half of the larger."""
 
@@ -43,22 +44,27 @@ def expected(
         # As docs/checks says of UNEXPLAINED-002.
         return Expected(("unexplained",), "its trace holds neither GPU work nor collectives")
     work = work_at(description, spec.micro_batch) if description else None
-    if work is None or step_ms is None:
+    if description is None or work is None or step_ms is None:
         return Expected((), "one device was not described at this batch")
+    rest_ms = max(0.0, step_ms - device_ms(spec, description, work))
     if spec.num_processes == 1:
-        return by_shares(0.0, launch_ms(spec, work) / step_ms)
-    if sweep is None or description is None:
+        return by_shares(0.0, rest_ms / step_ms)
+    if sweep is None:
         return Expected((), "no sweep of this transport")
+    link = Link(sweep, spec.num_processes)
     try:
-        exchange = step_of(spec, description, work, Link(sweep, spec.num_processes))
+        exchange = step_of(spec, description, work, link)
     except NotEstimated as why:
         return Expected((), str(why))
-    left_ms = max(0.0, exchange.communication_us / 1000 - hiding_ms(spec, work))
-    found = by_shares(left_ms / step_ms, launch_ms(spec, work) / step_ms)
+    hidden_ms = 0.0 if excludes_exchange(spec, description, link) else hiding_ms(spec, work)
+    left_ms = min(rest_ms, max(0.0, exchange.communication_us / 1000 - hidden_ms))
+    # Host and link run side by side: without one of them the other holds the step up as before.
+    idle_ms = max(rest_ms - left_ms, min(rest_ms, idle_alone_ms(spec, description, work)))
+    found = by_shares(left_ms / step_ms, idle_ms / step_ms)
     if spec.strategy == "fsdp" and "link" not in found.causes:
-        found = Expected(
-            OF_FSDP, found.rule + "; what FSDP copies and launches itself is in neither account"
-        )
+        # What it copies around its collectives counts as exchange for the doctor.
+        rule = f"{found.rule}; what FSDP copies itself is in the second account"
+        found = Expected(("link", *found.causes), rule)
     return with_transport(spec, found)
 
 
@@ -87,9 +93,19 @@ def hiding_ms(spec: RunSpec, work: Work) -> float:
     return passes_us / 1000
 
 
-def launch_ms(spec: RunSpec, work: Work) -> float:
-    """What one device idles in an optimizer step for want of launches, without any exchange."""
+def device_ms(spec: RunSpec, description: Description, work: Work) -> float:
+    """The device's own work of an optimizer step, as one device does it that waits for nothing."""
     more = spec.training.accumulation_steps - 1
     device_us = work.device_us + more * (work.forward_us + work.backward_us)
-    host_us = work.launch_us + more * (work.launch_forward_us + work.launch_backward_us)
-    return max(0.0, host_us - device_us) / 1000
+    # `Work` takes the whole step for the device's wherever the host seemed to be fast enough.
+    timed = (p.device_us for p in description.profiles if p.batch == spec.micro_batch)
+    ratio = (next(timed, None) or work.device_us) / work.device_us
+    return ratio * device_us / 1000
+
+
+def idle_alone_ms(spec: RunSpec, description: Description, work: Work) -> float:
+    """What one device waits for its host in the same micro-steps, without any exchange."""
+    more = spec.training.accumulation_steps - 1
+    launch_us = work.launch_forward_us + work.launch_backward_us
+    step_us = work.step_us + more * max(work.forward_us + work.backward_us, launch_us)
+    return max(0.0, step_us / 1000 - device_ms(spec, description, work))

@@ -43,8 +43,8 @@ def line_of(
     if ended is None or ended.state != "completed":
         return msgspec.structs.replace(bare, problem=ended.reason if ended else "It never ended.")
     case = with_profile(case_of_run(timed, root), traced)
-    line = with_verdict(with_clocks(bare, case), spec, case, inputs)
-    return line if calibrating is None else with_replay(line, spec, inputs, calibrating)
+    line = with_verdict(with_clocks(bare, case), case)
+    return with_predictions(line, spec, inputs, calibrating)
 
 
 def with_profile(case: Case, traced: list[RunDir]) -> Case:
@@ -95,22 +95,31 @@ def wire_bytes_of(case: Case) -> float | None:
     return wire_bytes(gathered * spec.training.accumulation_steps + reduced, num, passes=1)
 
 
-def with_verdict(line: Line, spec: RunSpec, case: Case, inputs: Inputs) -> Line:
-    """The prediction, the doctor's answer, and what it has to be."""
-    diagnosis, found = diagnose(case), estimate(spec, inputs)
+def with_predictions(line: Line, spec: RunSpec, inputs: Inputs, calibrating: RunDir | None) -> Line:
+    """What follows from one device, the sweep and the clocks alone, and so can be told anew."""
+    found = estimate(spec, inputs)
     wanted = expected(spec, line.median_ms, inputs.description, inputs.sweep)
-    return msgspec.structs.replace(
+    line = msgspec.structs.replace(
         line,
         predicted_ms=found.step_ms,
         predicted_memory_bytes=found.memory_bytes,
         not_predicted=" ".join(found.missing) if found.step_ms is None else None,
+        expected=wanted.causes,
+        rule=wanted.rule,
+    )
+    return line if calibrating is None else with_replay(line, spec, inputs, calibrating)
+
+
+def with_verdict(line: Line, case: Case) -> Line:
+    """The doctor's answer."""
+    diagnosis = diagnose(case)
+    return msgspec.structs.replace(
+        line,
         cause=diagnosis.verdict.cause,
         code=diagnosis.verdict.code,
         share_ratio=diagnosis.verdict.share_ratio,
         sentence=short(diagnosis.verdict.sentence, case),
         others=tuple(f"{one.code} {one.cause}" for one in diagnosis.others),
-        expected=wanted.causes,
-        rule=wanted.rule,
     )
 
 

@@ -15,6 +15,7 @@ from story_cells import (
     REFERENCE,
     TRANSPORTS,
     Cell,
+    Line,
     Lines,
     num_steps,
     traced_spec,
@@ -29,8 +30,9 @@ from story_launch import (
     say,
     train_in_turn,
 )
-from story_lines import line_of
+from story_lines import line_of, with_predictions
 
+from ringside.doctor.gathering import environment_of
 from ringside.errors import RingsideError
 from ringside.estimate import Inputs, estimate
 from ringside.hardware import Hardware
@@ -38,6 +40,7 @@ from ringside.launch.probing import measure_description, measure_sweep
 from ringside.measurements import Sweep
 from ringside.measurements.crowd import with_crowd
 from ringside.measurements.store import Store, key_of_model
+from ringside.run import fold_run
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
 
@@ -124,8 +127,22 @@ class Visit:
         for cell in cells:
             self._add_line(cell, traced)
         if self.options.drop_traces:
+            lines = self.lines.read()
             for cell in traced:
-                drop_trace(self._traced(cell))
+                # What the doctor got wrong is looked at again.
+                if cell in lines and lines[cell].is_right is not False:
+                    drop_trace(self._traced(cell))
+
+    def told_anew(self) -> dict[Cell, Line]:
+        """The finished lines; predictions and expectations as this version makes them."""
+        return {
+            cell: with_predictions(
+                line, self.specs[cell], self.inputs(cell), self._calibrating(cell)
+            )
+            if cell in self.specs and line.step_ms
+            else line
+            for cell, line in self.lines.read().items()
+        }
 
     def _is_timed(self, cell: Cell) -> bool:
         run = run_of(self.root, self.specs[cell])
@@ -161,13 +178,21 @@ class Visit:
         """What a prediction may know: one device, and the sweep of the transport."""
         spec = self.specs[cell]
         description = self.store.description(spec, hardware=self.hardware)
-        return Inputs(description=description, sweep=self._found_sweep(cell.transport))
+        inherited = self._inherited(spec) if self.options.print else None
+        sweep = self._found_sweep(cell.transport, inherited)
+        return Inputs(description=description, sweep=sweep)
 
-    def _found_sweep(self, transport: str) -> Sweep | None:
+    def _inherited(self, spec: RunSpec) -> dict[str, str] | None:
+        """The variables of the machine on which a cell was measured, by its run."""
+        run = run_of(self.root, spec)
+        return None if run is None else environment_of(fold_run(run))
+
+    def _found_sweep(self, transport: str, inherited: dict[str, str] | None = None) -> Sweep | None:
+        """`inherited`: the variables of the ranks; this process's where there are none."""
         if transport == ONE:
             return None
-        num = self.options.processes
-        return self.store.sweep(self.hardware, num, TRANSPORTS[transport])
+        num, added = self.options.processes, TRANSPORTS[transport]
+        return self.store.sweep(self.hardware, num, added, inherited=inherited)
 
     def _describe(self, cells: Sequence[Cell]) -> None:
         """One device's step for each model and batch among the cells, a GPU each at a time."""

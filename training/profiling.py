@@ -11,6 +11,8 @@ import itertools
 import time
 from typing import Any
 
+from torch.nn.parallel import DistributedDataParallel
+
 from ringside.events import Profiled, Warned
 from ringside.words import say
 from training.buffered import buffered
@@ -20,6 +22,22 @@ SETTLE_S = 20.0
 """At most so long the loader's full buffers are used up before steps after training count."""
 
 SETTLING_STEPS = 2
+
+DDP_LOGGED_STEPS = 10
+"""Optimizer steps of a process that DDP measures for its own log.
+
+After each of its first ten synchronised forwards the next one waits for the CUDA events of the step
+before, which takes as long as the exchange; then only every hundredth does. Such a wait would be
+taken for a fault of the run. The eleventh step still waits: it is one of those before a recording.
+An optimizer step has one synchronised forward, the first of a static graph two.
+Source: `Reducer::should_collect_runtime_stats` and `Logger::set_runtime_stats_and_log` in
+torch/csrc/distributed/c10d, kDDPRuntimeLoggingSampleRate.
+"""
+
+
+def is_logged(engine: Any) -> bool:
+    """Whether DDP measures steps for its log with events of a GPU."""
+    return engine.device.type == "cuda" and isinstance(engine.model, DistributedDataParallel)
 
 
 class Profiling:
@@ -32,6 +50,7 @@ class Profiling:
         self.num_in_epoch = 0
         self.has_run = False
         self._began = 0.0
+        self._first_step: int | None = None
 
     @property
     def is_recording(self) -> bool:
@@ -41,6 +60,7 @@ class Profiling:
     def begin_epoch(self) -> None:
         """No step of this epoch is recorded yet."""
         self.num_in_epoch = 0
+        self._note_first_step()
 
     def ask(self, num_steps: int) -> None:
         """Somebody wants so many steps; 0 is nobody. The newest wish counts."""
@@ -50,7 +70,7 @@ class Profiling:
         """After a step: whether the next one is recorded. Begins what was asked for and fits.
 
         A stop comes first. What does not fit into the rest of an epoch waits for the next one, or
-        for the end of training.
+        for the end of training. While DDP logs it waits too, if it fits into the epoch afterwards.
         """
         if self.recorder.is_recording:
             return True
@@ -59,6 +79,8 @@ class Profiling:
         num = min(self.asked, steps - 1 - UNRECORDED)
         left = steps - self.trainer.step_in_epoch
         if num < 1 or left < num + UNRECORDED or self.control.granted & {"stop"}:
+            return False
+        if 0 < self._num_logged() <= left - num - UNRECORDED:
             return False
         self.asked = 0
         self._begin(num)
@@ -76,6 +98,7 @@ class Profiling:
 
         While they are recorded nobody is listened to: an exchange would stand in the trace.
         """
+        self._note_first_step()
         trainer, num_steps = self.trainer, max(num_steps, self.asked)
         if num_steps == 0 or self.control.take("stop"):
             return
@@ -110,14 +133,15 @@ class Profiling:
         self.trainer.step += 1
 
     def _settle(self, stream: Any) -> bool:
-        """Use up the batches that a new loader made ahead, then a step or two; False for a stop.
+        """Use up the batches that a new loader made ahead, then train on; False for a stop.
 
-        Steps on full buffers would hide that a loader is too slow.
+        Steps on full buffers would hide that a loader is too slow, and those that DDP logs would
+        look as if the host waited. A step or two more settle.
         """
         ahead = buffered(self.trainer.batches).num_batches
         num_ready = int(self.control.gather([ahead])[:, 0].max())
         begin = time.perf_counter()
-        for number in range(num_ready + SETTLING_STEPS):
+        for number in range(num_ready + self._num_logged() + SETTLING_STEPS):
             if number < num_ready:
                 next(stream)
             else:
@@ -128,6 +152,17 @@ class Profiling:
             if spent > SETTLE_S:
                 break
         return True
+
+    def _note_first_step(self) -> None:
+        """Where this process began; a resumed run counts its steps on."""
+        if self._first_step is None:
+            self._first_step = self.trainer.step
+
+    def _num_logged(self) -> int:
+        """Steps that DDP still logs."""
+        if self._first_step is None or not is_logged(self.trainer.engine):
+            return 0
+        return max(0, DDP_LOGGED_STEPS - (self.trainer.step - self._first_step))
 
     def _begin(self, num_steps: int) -> None:
         trainer = self.trainer

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ringside.marks import is_timed
@@ -24,6 +24,8 @@ SHARE_OF_TIMEOUT = 0.8
 # An error that gloo raises comes first: it knows the call.
 MARGIN_S = 2.0
 POLL_S = 0.5
+INPUT_THREAD = "input"
+"""On a GPU it prepares batches ahead; where it hangs, training only waits for its queue."""
 
 
 class NoProgressError(Exception):
@@ -102,6 +104,14 @@ class Watchdog:
         error = NoProgressError(
             say("rank_error.no_progress", seconds=round(still_s), step=self._mark.step)
         )
-        frame = sys._current_frames().get(self._main)
-        error.add_note("".join(traceback.format_stack(frame)))
+        error.add_note("".join(self._stacks_of_work()))
         return error
+
+    def _stacks_of_work(self) -> Iterator[str]:
+        """Where training stands, and where the thread stands that may prepare its next batch."""
+        frames = sys._current_frames()
+        yield from traceback.format_stack(frames.get(self._main))
+        for thread in threading.enumerate():
+            if thread.name == INPUT_THREAD and thread.ident in frames:
+                yield f"Thread {thread.name}:\n"
+                yield from traceback.format_stack(frames[thread.ident])

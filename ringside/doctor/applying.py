@@ -24,6 +24,7 @@ _OF_ANYBODY = {
     "BUCKET-001": Remedy(preset="ddp"),
     "LAUNCH-001": Remedy(preset="ddp_bf16_compiled", overrides={"compile_mode": "reduce-overhead"}),
     "COMPUTE-001": Remedy(preset="ddp_bf16_compiled"),
+    "LINK-003": Remedy(preset="ddp_bf16"),
 }
 _SETTING = {
     "UNUSED-001": {"find_unused_parameters": "false"},
@@ -32,7 +33,8 @@ _SETTING = {
 
 
 def remedy_of(code: str, spec: RunSpec | None) -> Remedy:
-    """What to try for a finding of the traces; one thing is changed, the precision stays."""
+    """What to try for a finding of the traces; one thing is changed. The precision stays
+    unless it is what makes the difference."""
     if code == "LINK-001":
         return fewer_bytes(spec) or Remedy()
     if spec is None:
@@ -41,6 +43,8 @@ def remedy_of(code: str, spec: RunSpec | None) -> Remedy:
         return Remedy(preset=spec.preset, overrides=_SETTING[code])
     if code == "PARALLEL-001":
         return Remedy(preset=ddp_at(spec))
+    if code == "LINK-003":
+        return in_bf16(spec)
     if code in ("LAUNCH-001", "COMPUTE-001"):
         return compiled(spec, replays=code == "LAUNCH-001")
     return _OF_ANYBODY.get(code, Remedy())
@@ -66,6 +70,16 @@ def ddp_at(spec: RunSpec) -> str:
     """The plain preset of DDP at the precision of a request."""
     precision = spec.accelerate.mixed_precision
     return "ddp" if precision == "no" else f"ddp_{precision}"
+
+
+def in_bf16(spec: RunSpec) -> Remedy:
+    """The same in bf16, by its preset where there is one; nothing for what has 16 bits already."""
+    if spec.accelerate.mixed_precision != "no":
+        return Remedy()
+    named = f"{spec.preset}_bf16"
+    if file_of(named) is not None:
+        return Remedy(preset=named)
+    return Remedy(preset=spec.preset, overrides={"mixed_precision": "bf16"})
 
 
 def compiled(spec: RunSpec, *, replays: bool) -> Remedy:

@@ -37,6 +37,20 @@ def window_ms(case: Case, part: str) -> float | None:
     return mean_ms(steady_windows(case.record), part)
 
 
+def alone_ms(case: Case) -> float | None:
+    """What the baseline's device needs for the images that one of this run handles in a step.
+
+    An optimizer step of a run that accumulates holds several steps of a baseline that does not.
+    """
+    base = mean_ms(steady_windows(case.baseline), "step")
+    own_spec = case.record.spec if case.record is not None else None
+    base_spec = case.baseline.spec if case.baseline is not None else None
+    if base is None or own_spec is None or base_spec is None:
+        return None
+    own, other = (spec.global_batch / spec.num_devices for spec in (own_spec, base_spec))
+    return base * own / other
+
+
 def window_lead_ms(case: Case, part: str) -> float | None:
     """By how much the slowest rank exceeds the fastest in a part: the middle window, which one
     hiccup does not move."""

@@ -10,6 +10,7 @@ from typing import Protocol, cast
 
 from ringside.doctor import checks
 from ringside.doctor.applying import allowed
+from ringside.doctor.bounded import bounded
 from ringside.doctor.case import Case
 from ringside.doctor.conclusions import conclude
 from ringside.doctor.figures import spec_of
@@ -45,7 +46,10 @@ def all_checks() -> tuple[Check, ...]:
 def diagnose(case: Case) -> Diagnosis:
     """The verdict on everything that is known of a run, a machine, or somebody's files."""
     spec = spec_of(case)
-    found = [(order, tested(allowed(finding, spec), case)) for order, finding in _found(case)]
+    found = [
+        (order, bounded(tested(allowed(finding, spec), case), case))
+        for order, finding in _found(case)
+    ]
     placed = sorted(merged(found, case), key=lambda pair: (weight_of(pair[1]), pair[0]))
     findings = [finding for _, finding in placed]
     verdict = conclude(case, findings)

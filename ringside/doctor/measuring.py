@@ -56,9 +56,9 @@ def measure_run(run: RunDir, root: Path, say: Say) -> Path:
 
     hardware = read_hardware()
     require_idle(root, hardware)
-    record = fold_run(run)
+    record, store = fold_run(run), Store(root)
     found = measure_experiment(
         require_spec(record), hardware, environment=environment_of(record),
-        seconds_per_arm=SECONDS_PER_ARM, say=say,
+        seconds_per_arm=SECONDS_PER_ARM, say=say, keep=store.save,
     )  # fmt: skip
-    return Store(root).save(found)
+    return store.save(found)

@@ -15,8 +15,8 @@ from ringside.trace.findings import Confidence
 # Whoever of these names variables says why the bytes go a slower way; the first says most.
 SAYS_WHY = ("LINK-014", "LINK-015", "LINK-011")
 SAYS_HOW_MUCH = "LINK-001"
-# Fewer bytes on a way that is shut by hand: to be asked again when the way is open.
-SAYS_TOO_MUCH = frozenset({"LINK-016", "LINK-017", "LINK-020"})
+# What only counts on a way that is shut by hand: to be asked again when the way is open.
+SAYS_TOO_MUCH = frozenset({"LINK-003", "LINK-016", "LINK-017", "LINK-020"})
 _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 
 
@@ -48,7 +48,8 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
 def _with_cost(why: Finding, cost: Finding) -> Finding:
     """That the way is shut is certain, and what it costs was measured."""
     surer = max(why.confidence, cost.confidence, key=_SURENESS.index)
-    return msgspec.structs.replace(why, confidence=surer, evidence=(*why.evidence, *cost.evidence))
+    evidence = tuple(dict.fromkeys((*why.evidence, *cost.evidence)))
+    return msgspec.structs.replace(why, confidence=surer, evidence=evidence)
 
 
 def without_repeats(verdict: Finding, others: Iterable[Finding]) -> Iterator[Finding]:

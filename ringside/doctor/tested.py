@@ -12,7 +12,10 @@ from ringside.measurements.attribution import Part
 from ringside.words import say
 
 # What a trace or a clock took for the cost of the exchange, and of images.
-_PART_OF = {"LINK-001": "communication", "DATA-001": "input", "DATA-010": "input"}
+_PART_OF = {
+    "LINK-001": "communication", "LINK-003": "communication",
+    "DATA-001": "input", "DATA-010": "input",
+}  # fmt: skip
 _WORDS: dict[Answer, str] = {
     "costs": "agrees", "costs nothing": "contradicts", "cannot tell": "undecided",
 }  # fmt: skip

@@ -23,6 +23,8 @@ from ringside.words import catalogue, percent, say
 # Parts of the breakdown that are shown for every finding, largest first, from this share on.
 SHOWN = 0.03
 MAX_BUCKETS = 1
+# What is switched on needlessly. A wait for the GPU that costs the run's own step little is not.
+_WHATEVER_THEY_COST = HANDICAPS - {"host_sync"}
 
 
 def trace_findings(case: Case) -> Iterator[tuple[int, Finding]]:
@@ -73,6 +75,11 @@ def _signs(code: str, rank: RankFacts) -> tuple[tuple[str, str], ...]:
     if code == "HOST-001":
         us = max(host.synchronised_us, host.item_us) / num
         return (("syncs", f"{host.num_synchronisations:.0f}"), ("syncing", f"{us / 1000:.1f} ms"))
+    if code == "LINK-003":
+        return (
+            ("persistent", f"{rank.num_persistent:.0f}"),
+            ("hidden", percent(rank.hidden_ratio, 1)),
+        )
     if code == "DATA-001":
         return (("data", f"{host.data_wait_us / num / 1000:.1f} ms"),)
     if code == "BUCKET-001":
@@ -98,6 +105,9 @@ def _parts(rank: RankFacts, stretch: Stretch | None) -> Iterator[Evidence]:
             if stretch is not None:
                 value = say("seen.profiled", amount=f"{share * step_ms:.1f} ms")
             yield seen(say(f"doctor.part_{name}"), value, file_of(rank))
+    if rank.host.num_logging_syncs and rank.host.logging_us >= SHOWN * rank.breakdown.wall_us:
+        ms = rank.host.logging_us / rank.num_counted_steps / 1000
+        yield seen(say("doctor.sign_logging"), f"{ms:.1f} ms", file_of(rank))
 
 
 def _messages(rank: RankFacts) -> Iterator[Evidence]:
@@ -123,7 +133,7 @@ def _share(found: TraceFinding, case: Case) -> float | None:
     """Of the run's own step."""
     if found.share_ratio is None:
         return None
-    part = {"launch": "host_wait", "compute": "work"}.get(found.cause, "")
+    part = {"launch": "host_wait", "host_sync": "host_wait", "compute": "work"}.get(found.cause, "")
     return share_of(case, found.share_ratio, part=part)
 
 
@@ -138,7 +148,7 @@ def _severity(cause: Cause, share: float | None) -> Severity:
     if cause == "compute":
         return "note"
     severity = severity_of(share)
-    return "warning" if severity == "note" and cause in HANDICAPS else severity
+    return "warning" if severity == "note" and cause in _WHATEVER_THEY_COST else severity
 
 
 def _gain(found: TraceFinding, share: float | None, remedy: Remedy) -> float | None:

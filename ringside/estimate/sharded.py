@@ -2,7 +2,7 @@
 
 One unit is gathered ahead of the one that computes; collectives are serial. The time of a unit is
 its share of the backward pass, in the forward pass too. FSDP's own work on the host is large and
-was measured on one machine only, so an estimate of FSDP is rough where the host sets the pace.
+was measured on two machines only, so an estimate of FSDP is rough where the host sets the pace.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from ringside.estimate.timeline import Replay
 from ringside.estimate.work import Work
 from ringside.measurements import Gradient
 
-UNIT_LAUNCH_RATIO = 0.13
-"""Of the host's time for a plain step, what each unit adds: 2 GPUs with 18 units took 64 to 87 ms
-at 64 images a GPU against 22 ms of one GPU (ResNet-50, 2x H200, NVLink, torch 2.11)."""
+UNIT_LAUNCH_RATIO = 0.165
+"""Of the host's time for a plain step, what each unit adds, for the middle of two visits: 2 GPUs
+with 18 units took 64 to 87 ms at 64 images a GPU against 22 ms of one GPU, and 109 to 125 against
+23 (0.11 to 0.21; ResNet-50, 2x H200, torch 2.11)."""
 
 KEPT_LAUNCH_RATIO = 0.10
 """The same where weights stay gathered after forward (61 ms)."""

@@ -5,12 +5,14 @@ it within a step; the device starts a piece of work when it is launched and the 
 done. Launches and work are spread evenly over a phase, so the work at share x of a phase of work W
 and launches L, begun by the host at h and by the device at d, is done at max(max(d, h) + x W,
 h + x L). Communication is serial: a bucket is sent when its last gradient is ready and the bucket
-before it has arrived. The optimizer waits for the last bucket; the host does not.
+before it has arrived. The optimizer waits for the last bucket; the host does not. Where the
+kernels of the two cannot share the device (`excludes`), backward stands still while a bucket is
+sent; only what the device would wait for the host anyway is won.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ringside.estimate.work import Work
@@ -46,13 +48,16 @@ class Replay:
 
 def replay(
     work: Work, messages: Sequence[Message] = (), *,
-    slowdown_ratio: float = 0.0, before: Sequence[Work] = (),
+    slowdown_ratio: float = 0.0, before: Sequence[Work] = (), excludes: bool = False,
 ) -> Replay:  # fmt: skip
     """A step whose gradients are sent as `messages`, in this order.
 
     `slowdown_ratio`: by how much compute is slower while a collective runs beside it. `before`:
-    the micro-steps of the same step that only add to the gradients.
+    the micro-steps of the same step that only add to the gradients. `excludes`: nothing runs
+    beside a collective.
     """
+    if excludes:
+        return _settled(work, messages, before, _one_after_the_other)
     found = _settled(work, messages, before)
     if slowdown_ratio == 0.0 or not messages:
         return found
@@ -63,7 +68,14 @@ def replay(
     return found
 
 
-def _settled(work: Work, messages: Sequence[Message], before: Sequence[Work]) -> Replay:
+Sender = Callable[[float, float, Work, Sequence[Message]], float]
+"""From where the device and the host are, the backward pass and its messages: when all arrived."""
+
+
+def _settled(
+    work: Work, messages: Sequence[Message], before: Sequence[Work], send: Sender | None = None
+) -> Replay:
+    send = send or _send
     host = device = 0.0
     begin = exposed_us = hidden_us = 0.0
     for step in range(WARM_UP_STEPS + COUNTED_STEPS):
@@ -77,7 +89,7 @@ def _settled(work: Work, messages: Sequence[Message], before: Sequence[Work]) ->
         device = _phase(device, host, work.forward_us, work.launch_forward_us)
         host += work.launch_forward_us
         backward_end = _phase(device, host, work.backward_us, work.launch_backward_us)
-        sent = _send(device, host, work, messages)
+        sent = send(device, host, work, messages)
         host += work.launch_backward_us
         exposed = max(0.0, sent - backward_end)
         exposed_us += exposed
@@ -104,3 +116,14 @@ def _send(device: float, host: float, work: Work, messages: Sequence[Message]) -
         ready = _phase(device, host, work.backward_us, work.launch_backward_us, message.share_ratio)
         end = max(ready, end) + message.duration_us
     return end
+
+
+def _one_after_the_other(
+    device: float, host: float, work: Work, messages: Sequence[Message]
+) -> float:
+    """The same where backward stands still meanwhile; the last message follows the last launch."""
+    if not messages:
+        return 0.0
+    all_us = work.backward_us + sum(message.duration_us for message in messages)
+    last = host + work.launch_backward_us + messages[-1].duration_us
+    return max(max(device, host) + all_us, last)

@@ -162,6 +162,7 @@ def _sweep_spec(hardware: Hardware, num_ranks: int, environment: dict[str, str])
 def measure_experiment(
     spec: RunSpec, hardware: Hardware, *, environment: Mapping[str, str] | None = None,
     seconds_per_arm: float = 12.0, say: Say = _in_silence, timeout_s: float = 300.0,
+    keep: Callable[[Experiment], object] = lambda _: None,
 ) -> Experiment:  # fmt: skip
     """Every arm twice, in an order that begins with `many` and then in the opposite one, so that
     drift shows as spread. All read their images with the decoder that `many` came to.
@@ -169,9 +170,11 @@ def measure_experiment(
     `environment`: what the ranks of a run had; its transport variables then replace those of
     os.environ, so that the run's own way of the bytes is measured.
     An arm that cannot be measured has its `problem`. A request of one device has only the arms
-    `many` (itself) and `many_synthetic`. `timeout_s` for each launch. LaunchError when no arm could
-    be measured.
+    `many` (itself) and `many_synthetic`. `timeout_s` for each launch. `keep` gets the experiment as
+    it stands after each arm of the way back, so that whoever cuts it off loses one arm. LaunchError
+    when no arm could be measured.
     """
+    begin = time.time()
     _refuse_absent(spec, hardware)
     shell = transport_variables(os.environ)
     transport = shell if environment is None else transport_variables(environment)
@@ -180,6 +183,13 @@ def measure_experiment(
     latest: Experiment | None = None
     refusals: dict[ArmName, str] = {}
     order = _there_and_back(names)
+
+    def so_far(latest: Experiment) -> Experiment:
+        return msgspec.structs.replace(
+            latest, t=begin, key=key_of_spec(spec), spec=spec, arms=tuple(arms.values()),
+            transport=transport_variables(transport | spec.environment),
+        )  # fmt: skip
+
     for number, name in enumerate(order, start=1):
         if arms[name].problem is not None:
             continue  # It would not start a second time either.
@@ -199,12 +209,11 @@ def measure_experiment(
                 arms[name] = msgspec.structs.replace(arms[name], problem=problem)
             continue
         arms[name] = _joined(arms[name], latest.arms[0])
+        if number >= len(names):
+            keep(so_far(latest))
     if latest is None:
         raise LaunchError(refusals["many"])
-    return msgspec.structs.replace(
-        latest, t=time.time(), key=key_of_spec(spec), spec=spec, arms=tuple(arms.values()),
-        transport=transport_variables(transport | spec.environment),
-    )  # fmt: skip
+    return so_far(latest)
 
 
 def _there_and_back(names: Sequence[ArmName]) -> list[ArmName]:

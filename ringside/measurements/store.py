@@ -4,8 +4,9 @@
     store.save(sweep)
     store.sweep(hardware, num_ranks=2)
 
-A file holds one visit, `KIND-KEY-MILLISECONDS.json`; nothing is ever overwritten, the latest that
-fits is taken. A file that is torn, foreign or from a newer Ringside is as good as none.
+A file holds one visit, `KIND-KEY-MILLISECONDS.json`, and is overwritten by more of the same visit
+only; the latest that fits is taken. A file that is torn, foreign or from a newer Ringside is as
+good as none.
 """
 
 from __future__ import annotations

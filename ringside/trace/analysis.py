@@ -34,6 +34,7 @@ def _rank(trace: Trace, moved: Transfers) -> RankFacts:
     reduces = [n for n in calls if trace.collectives[n].operation == "all_reduce"]
     sizes = [trace.collectives[n].num_bytes for n in reduces]
     known = [size for size in sizes if size is not None]
+    transfer = intersect(kept.comm, kept.transfer)
     return RankFacts(
         rank=trace.rank,
         file=trace.file,
@@ -46,8 +47,10 @@ def _rank(trace: Trace, moved: Transfers) -> RankFacts:
         num_collectives=len(trace.collectives),
         num_matched=moved.num_matched,
         totals=totals(trace),
-        transfer_us=total(intersect(kept.comm, kept.transfer)) / 1000,
+        transfer_us=total(transfer) / 1000,
         wait_us=total(kept.wait) / 1000,
+        hidden_transfer_us=total(intersect(transfer, kept.compute)) / 1000,
+        num_persistent=_num_counted(trace, trace.persistent) / num,
         breakdown=_breakdown(trace, moved, spans),
         host=_host(trace, spans),
         steps=_steps(trace, moved),
@@ -64,6 +67,11 @@ def _data_parallel(trace: Trace) -> int:
     counts = trace.num_operators
     unnamed = min(counts.get("Broadcast", 0), counts.get("Gather", 0))
     return counts.get("DataParallel.forward", 0) or (unnamed if trace.num_devices > 1 else 0)
+
+
+def _num_counted(trace: Trace, launches: Times) -> int:
+    """How many were launched in a step that counts."""
+    return sum(_in_window(trace, int(step)) for step in step_of(trace, launches))
 
 
 def _in_window(trace: Trace, step: int) -> bool:
@@ -104,13 +112,16 @@ def _host(trace: Trace, spans: Sequence[Window]) -> HostFacts:
         covered = clip(union(calls.start[keep], calls.end[keep]), start, end)
         return int(keep.sum()) / num, total(covered) / 1000
 
-    syncs, items, searches = (
-        within(calls) for calls in (trace.synchronisations, trace.items, trace.unused_searches)
+    syncs, logs, items, searches = map(
+        within,
+        (trace.synchronisations, trace.logging_syncs, trace.items, trace.unused_searches),
     )
     return HostFacts(
         data_wait_us=within(trace.data_waits)[1],
         num_synchronisations=syncs[0],
         synchronised_us=syncs[1],
+        num_logging_syncs=logs[0],
+        logging_us=logs[1],
         num_items=items[0],
         item_us=items[1],
         blocked_us=within(trace.blocked)[1],

@@ -23,6 +23,7 @@ from ringside.trace.events import (
     Mark,
     Trace,
 )
+from ringside.trace.host_calls import CallColumns, holding, joined, of_ddp_log
 
 if TYPE_CHECKING:
     from ringside.trace.intervals import Times
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _CODES = {"compute": COMPUTE, "communication": COMMUNICATION, "memory": MEMORY}
 # Operators and annotations whose number tells something; see the checks.
 _COUNTED = frozenset({"SyncBatchNorm", "DataParallel.forward", "Broadcast", "Gather"})
+# What were operators before there were annotations, in 2022.
+_OLD_ANNOTATIONS = ("ProfilerStep", "enumerate(DataLoader)", kernels.DDP_FORWARD)
+_HOST_CALLS = ("data", "synchronise", "event", "item", "blocked", "unused", "forward")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -64,9 +68,9 @@ class Columns:
         self.annotated: list[Annotated] = []
         self.operators = OperatorColumns()
         self.marks: list[tuple[str, float, float]] = []
-        self.host: dict[str, tuple[list[float], list[float]]] = {
-            name: ([], []) for name in ("data", "synchronise", "item", "blocked", "unused")
-        }
+        self.marking: set[int] = set()
+        self.host = {name: CallColumns() for name in _HOST_CALLS}
+        self.persistent: list[int] = []
         self.counts: Counter[str] = Counter()
         self.devices: set[Any] = set()
         self.threads: dict[tuple[Any, Any], int] = {}
@@ -93,6 +97,8 @@ class Columns:
         device = args.device if args.device is not None else event.pid
         if kind == "communication":
             self.collective_args.append((len(self.gpu_start), event.name, args))
+        elif kernels.PERSISTENT in event.name:
+            self.persistent.append(len(self.gpu_start))
         self.gpu_start.append(event.ts)
         self.gpu_duration.append(event.dur)
         self.gpu_kind.append(_CODES[kind])
@@ -101,7 +107,8 @@ class Columns:
 
     def _add_call(self, event: Event) -> None:
         if kernels.SYNCHRONISATIONS.match(event.name):
-            self._add_host("synchronise", event)
+            is_event = kernels.EVENT in event.name
+            self._add_host("event" if is_event else "synchronise", event)
         if event.dur >= kernels.BLOCKED_US:
             self._add_host("blocked", event)
         correlation = _whole(self.launch_args(event.args).correlation)
@@ -112,7 +119,7 @@ class Columns:
 
     def _add_operator(self, event: Event) -> None:
         name = event.name
-        self.operators.add(event.ts, event.dur, name)
+        self.operators.add(event.ts, event.dur, name, self._thread(event))
         if name == "aten::item":
             self._add_host("item", event)
         elif name == "record_param_comms":
@@ -121,14 +128,17 @@ class Columns:
             self._add_host("unused", event)
         elif name in _COUNTED:
             self.counts[name] += 1
-        elif name.startswith(("ProfilerStep", "enumerate(DataLoader)")):
-            self._add_annotation(event)  # the schema before 2022
+        elif name.startswith(_OLD_ANNOTATIONS):
+            self._add_annotation(event)
 
     def _add_annotation(self, event: Event) -> None:
         if kernels.STEP.match(event.name):
             self.marks.append((event.name, event.ts, event.dur))
+            self.marking.add(self._thread(event))
         elif kernels.DATA_WAIT.match(event.name):
             self._add_host("data", event)
+        elif event.name == kernels.DDP_FORWARD:
+            self._add_host("forward", event)
         elif kernels.COLLECTIVE_ANNOTATION.match(event.name):
             self._add_annotated(event)
         if event.name in _COUNTED:
@@ -139,8 +149,7 @@ class Columns:
         self.annotated.append((self._thread(event), event.ts, event.dur, event.name, args))
 
     def _add_host(self, name: str, event: Event) -> None:
-        self.host[name][0].append(event.ts)
-        self.host[name][1].append(event.dur)
+        self.host[name].add(event.ts, event.dur, self._thread(event))
 
     def is_empty(self) -> bool:
         """Whether there was neither GPU work nor an operator."""
@@ -149,7 +158,12 @@ class Columns:
     def trace(self, path: Path, *, rank: int, world_size: int | None, num_events: int) -> Trace:
         """The collected columns as arrays."""
         has_gpu = bool(self.gpu_start)
-        work, calls = self._work() if has_gpu else estimate(self.operators, self.annotated)
+        launch, thread = self._launches()
+        if has_gpu:
+            work, calls = self._work(launch, thread)
+        else:
+            work, calls = estimate(self.operators, self.annotated)
+        host = self._host()
         return Trace(
             file=str(path),
             rank=rank,
@@ -161,22 +175,41 @@ class Columns:
             work=work,
             collectives=calls,
             steps=self._steps(),
-            data_waits=_calls(*self.host["data"]),
-            synchronisations=_calls(*self.host["synchronise"]),
-            items=_calls(*self.host["item"]),
-            blocked=_calls(*self.host["blocked"]),
-            unused_searches=_calls(*self.host["unused"]),
+            data_waits=host["data"],
+            synchronisations=host["synchronise"],
+            logging_syncs=host["logging"],
+            items=host["item"],
+            blocked=host["blocked"],
+            unused_searches=host["unused"],
+            persistent=launch[self.persistent],
             num_operators=dict(self.counts),
         )
 
-    def _work(self) -> tuple[GpuWork, tuple[CollectiveCall, ...]]:
+    def _host(self) -> dict[str, HostCalls]:
+        """The host's calls by kind; waits only of the threads that train."""
+        calls = {name: columns.calls() for name, columns in self.host.items()}
+        training = self.marking.union(self.operators.thread)
+        # Where no thread of the driver's calls has an operator, their numbers mean something else.
+        threads = training.intersection(self.call_thread)
+        for name in ("synchronise", "event", "blocked"):
+            calls[name] = calls[name].on(threads)
+        events = calls["event"]
+        logging = of_ddp_log(
+            events, calls["forward"], (self.operators.start, self.operators.thread)
+        )
+        calls["logging"] = events.where(logging)
+        calls["synchronise"] = joined(calls["synchronise"], events.where(~logging))
+        waits = joined(calls["synchronise"], calls["blocked"])
+        calls["item"] = calls["item"].where(holding(calls["item"], waits))
+        return {name: found.without_thread() for name, found in calls.items()}
+
+    def _work(self, launch: Times, thread: Times) -> tuple[GpuWork, tuple[CollectiveCall, ...]]:
         import numpy as np
 
         start = nanoseconds(self.gpu_start)
         order = np.argsort(start, kind="stable")
         row = np.empty(len(order), np.int64)
         row[order] = np.arange(len(order))
-        launch, thread = self._launches()
         work = GpuWork(
             start=start[order],
             end=ends(self.gpu_start, self.gpu_duration)[order],
@@ -209,15 +242,6 @@ class Columns:
         names = [mark[0] for mark in self.marks]
         marks = {s: Mark(n, s, s + d) for n, s, d in zip(names, start, length, strict=True)}
         return tuple(marks[at] for at in sorted(marks))
-
-
-def _calls(starts: list[float], durations: list[float]) -> HostCalls:
-    import numpy as np
-
-    start = nanoseconds(starts)
-    end = start + nanoseconds(durations)
-    order = np.argsort(start, kind="stable")
-    return HostCalls(start[order], end[order])
 
 
 def _whole(value: Any) -> int:

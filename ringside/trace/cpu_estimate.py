@@ -16,17 +16,19 @@ _NO_ARITHMETIC = ("c10d::", "autograd::", "torch::distributed", "torch.distribut
 
 
 class OperatorColumns:
-    """Operators of a file: start and duration in µs; collected for `estimate`."""
+    """Operators of a file: start and duration in µs, and a number for the thread."""
 
     def __init__(self) -> None:
         self.start: list[float] = []
         self.duration: list[float] = []
+        self.thread: list[int] = []
 
-    def add(self, start: float, duration: float, name: str) -> None:
+    def add(self, start: float, duration: float, name: str, thread: int) -> None:
         """Keeps operators that do arithmetic, such as `aten::addmm`."""
         if "::" in name and not name.startswith(_NO_ARITHMETIC):
             self.start.append(start)
             self.duration.append(duration)
+            self.thread.append(thread)
 
 
 def estimate(

@@ -73,10 +73,12 @@ class HostCalls:
 class Trace:
     """One rank's trace.
 
-    `data_waits`: the host waits for images. `synchronisations`: it waits for the GPU; `items`: it
-    reads single values of tensors. `blocked`: calls of the driver that last a millisecond or more.
-    `unused_searches`: DDP looks for parameters without a gradient. `num_operators` counts the
-    operators that checks ask for, by name.
+    `data_waits`: the host waits for images. `synchronisations`: it waits for the GPU, on threads
+    that train; `logging_syncs`: DDP does so for its log; `items`: single values of tensors are
+    read, and waited for. `blocked`: calls of the driver that last a millisecond or more, on threads
+    that train. `unused_searches`: DDP looks for parameters without a gradient. `num_operators`
+    counts the operators that checks ask for, by name. `persistent`: when each kernel was launched
+    that needs the whole GPU, see `kernels.PERSISTENT`; not sorted.
     `has_fractions`: the clock is finer than a microsecond. `is_cpu_estimate`: there was no GPU
     work; `work` then holds gloo's collectives as communication and operators as compute.
     """
@@ -93,7 +95,9 @@ class Trace:
     steps: tuple[Mark, ...]
     data_waits: HostCalls
     synchronisations: HostCalls
+    logging_syncs: HostCalls
     items: HostCalls
     blocked: HostCalls
     unused_searches: HostCalls
     num_operators: dict[str, int]
+    persistent: Times

@@ -32,13 +32,17 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the host did in the counted steps; counts are per step, times are sums over them.
 
-    `blocked_us`: in synchronisations and in driver calls of a millisecond or more, which wait.
+    Synchronisations are those of threads that train, without `num_logging_syncs`: DDP's own, in
+    its first steps and every hundredth. Items are values that were waited for. `blocked_us`: in
+    driver calls of a millisecond or more, which wait.
     `search_us`: DDP's search for unused parameters.
     """
 
     data_wait_us: float
     num_synchronisations: float
     synchronised_us: float
+    num_logging_syncs: float
+    logging_us: float
     num_items: float
     item_us: float
     blocked_us: float
@@ -78,6 +82,8 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one rank. `num_steps`: marked ones; shares leave out the last of several.
 
     `num_data_parallel` counts the forwards of nn.DataParallel per step.
+    `transfer_us` and `wait_us` are the two parts of communication; `hidden_transfer_us` is what of
+    the transfer runs beside compute. `num_persistent`: kernels a step that need the whole GPU.
     `reduce_stretch_us`: first to last all-reduce of each step, less the compute between them.
     `num_all_reduces` and `all_reduce_bytes` (None: unknown) are per step and mean.
     """
@@ -95,6 +101,8 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     transfer_us: float
     wait_us: float
+    hidden_transfer_us: float
+    num_persistent: float
     breakdown: Breakdown
     host: HostFacts
     steps: tuple[StepFacts, ...]
@@ -108,6 +116,11 @@ class RankFacts(msgspec.Struct, frozen=True, kw_only=True):
     def is_wait_estimate(self) -> bool:
         """Whether waiting is estimated from repetitions, as no other rank's trace matched."""
         return self.num_collectives > 0 and not self.num_matched
+
+    @property
+    def hidden_ratio(self) -> float:
+        """The part of the transfer that runs beside compute; 0 without a transfer."""
+        return self.hidden_transfer_us / self.transfer_us if self.transfer_us else 0.0
 
     @property
     def num_counted_steps(self) -> int:

@@ -23,13 +23,20 @@ _COMMUNICATION = re.compile(
 # Copies between two GPUs: what copy-engine collectives and nn.DataParallel consist of.
 _PEER_COPY = re.compile(r"\bPtoP\b|Peer", re.IGNORECASE)
 
+# cuDNN's BatchNorm of channels_last, as in fp32: two blocks on each multiprocessor, with all of its
+# registers, that wait for each other. It begins when the whole GPU is free.
+PERSISTENT = "semiPersist"
+
 # Calls that hold the host until the GPU is done (CUDA and HIP).
 SYNCHRONISATIONS = re.compile(r"(?:cuda|hip|cu)(?:Stream|Device|Event|Ctx)Synchronize$")
+EVENT = "EventSync"
 # A launch takes some 10 µs. One that lasts this long waits: its queue of about 1,000 is full.
 BLOCKED_US = 1000.0
 STEP = re.compile(r"ProfilerStep\s?#(\d+)$")
 # The trainer's own mark, and what torch writes around the loader's `__next__`.
 DATA_WAIT = re.compile(r"data$|enumerate\(DataLoader\)#.*__next__$")
+# What torch writes around the forward of a wrapped model.
+DDP_FORWARD = "DistributedDataParallel.forward"
 # Annotations of c10d: `nccl:all_reduce`, `gloo:all_reduce`.
 COLLECTIVE_ANNOTATION = re.compile(r"(nccl|gloo|ucc|mpi):(\w+)")
 

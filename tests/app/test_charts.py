@@ -65,7 +65,8 @@ def rank_facts(rank, num_steps=3, **parts):
     return RankFacts(
         rank=rank, file=f"rank{rank}.json", world_size=2, num_events=9, num_steps=num_steps,
         num_devices=1, num_data_parallel=0, is_cpu_estimate=False, num_collectives=1,
-        num_matched=1, totals=zero, transfer_us=0, wait_us=0, breakdown=breakdown(**parts),
+        num_matched=1, totals=zero, transfer_us=0, wait_us=0, hidden_transfer_us=0,
+        num_persistent=0, breakdown=breakdown(**parts),
         host=host, steps=(), buckets=(), num_all_reduces=0, all_reduce_bytes=None,
         all_reduce_us=None, reduce_stretch_us=0,
     )  # fmt: skip

@@ -55,6 +55,7 @@ def rank_facts(rank: int = 0, *, num_events: int = 3000, **given: Any) -> RankFa
         ),
         "transfer_us": shares["exposed_transfer"] * WALL_US,
         "wait_us": shares["exposed_wait"] * WALL_US,
+        "hidden_transfer_us": shares["exposed_transfer"] * WALL_US, "num_persistent": 0.0,
         "breakdown": Breakdown(
             wall_us=WALL_US, **{f"{name}_us": share * WALL_US for name, share in shares.items()}
         ),

@@ -229,3 +229,47 @@ def test_fsdp_is_for_what_ddp_cannot_hold(used_gib, offload, fires):
     spec = changed(spec, accelerate=changed(spec.accelerate, fsdp_config=config))
     case = Case(record=record(spec, memory_bytes=used_gib * 2**30), machine=machine())
     assert ("LINK-019" in codes(diagnose(case))) == fires
+
+
+@pytest.mark.parametrize("steps", [4, 8])
+def test_accumulating_is_no_loss(steps):
+    """A step of several micro-steps against one device's step of one: per image it is as fast."""
+    spec = request(batch=128 * steps, settings={"accumulation_steps": steps})
+    case = Case(
+        record=record(spec, step_ms=50.5 * steps), baseline=baseline(spec), sweep=sweep(series(200))
+    )
+    verdict = diagnose(case).verdict
+    assert verdict.code == "NONE-001"
+    assert codes(diagnose(case)) == ["NONE-001"]
+    slow = Case(
+        record=record(spec, step_ms=75.0 * steps), baseline=baseline(spec), sweep=sweep(series(200))
+    )
+    lost = next(one for one in (diagnose(slow).verdict, *diagnose(slow).others)
+                if one.code == "UNEXPLAINED-010")  # fmt: skip
+    assert lost.share_ratio == pytest.approx(1 / 3)
+    assert lost.evidence[0].value == f"{25 * steps}.0 ms a step"
+
+
+def test_one_device_bounds_what_an_exchange_costs():
+    """62 % of the step is exposed, and one device needs 34 of the 40 ms: the host sets the pace."""
+    spec = request()
+    waiting = facts(
+        compute=0.2, exposed_transfer=0.62, host_wait=0.15, buckets=(bucket(27_000_000, 2.9),)
+    )
+    case = Case(
+        record=record(spec, step_ms=40.0), baseline=baseline(spec, step_ms=34.0), facts=waiting
+    )
+    diagnosis = diagnose(case)
+    link = next(one for one in (diagnosis.verdict, *diagnosis.others) if one.cause == "link")
+    assert (link.share_ratio, link.severity) == (pytest.approx(0.15), "warning")
+    assert link.gain_ratio <= 0.15 + 1e-9
+    assert "One device alone needs 34.0 of the 40.0 ms for as many images" in link.sentence
+    assert (link.evidence[0].value, link.evidence[0].source) == (
+        "34.0 of 40.0 ms", "20260101-000000-mild-crane"
+    )  # fmt: skip
+    slow = Case(
+        record=record(spec, step_ms=100.0), baseline=baseline(spec, step_ms=34.0), facts=waiting
+    )
+    free = diagnose(slow).verdict
+    assert (free.cause, free.share_ratio) == ("link", pytest.approx(0.62))
+    assert "One device alone" not in free.sentence

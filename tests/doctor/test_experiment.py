@@ -97,6 +97,16 @@ def test_the_share_of_a_link_is_the_experiments():
         assert found(diagnosis, code).severity == "critical"
 
 
+def test_the_experiment_decides_on_an_exchange_that_takes_turns_with_compute():
+    slow = facts(compute=0.5, exposed_transfer=0.4, num_persistent=106.0, hidden_transfer_us=0.0)
+    for without, severity in ((75.0, "critical"), (98.0, "note")):
+        arms = experiment(many=100.0, many_without_reduction=without)
+        case = Case(record=record(request(), step_ms=100.0), facts=slow, experiment=arms)
+        held = found(diagnose(case), "LINK-003")
+        assert held.share_ratio == pytest.approx(1 - without / 100)
+        assert (held.severity, held.preset is None) == (severity, severity == "note")
+
+
 def test_arms_that_spread_too_far_decide_nothing():
     """12 of 100 ms, give or take 21: less than a tenth is as likely as a fifth."""
     arms = experiment(spread=0.2, many=100.0, many_synthetic=88.0)

@@ -36,6 +36,26 @@ def test_launches_that_the_profiler_slowed_are_not_blamed_in_full():
     assert found(Case(record=record(step_ms=12.0), facts=traced), "LAUNCH-001").severity == "note"
 
 
+def test_waits_for_the_gpu_cost_what_the_host_is_late_for_afterwards():
+    """The host waits for 60 % of a profiled step of 33.3 ms and the GPU for 40: 13.3 ms, of which
+    the profiler added as many as the step is longer."""
+    given = {"num_synchronisations": 1.0, "synchronised_us": 0.6 * WALL_US}
+    traced = facts(compute=0.3, host_wait=0.4, **given)
+    assert found(Case(facts=traced), "HOST-001").share_ratio == pytest.approx(0.4)
+    sync = found(Case(record=record(step_ms=28.0), facts=traced), "HOST-001")
+    assert sync.share_ratio == pytest.approx((0.4 * PROFILED_MS - (PROFILED_MS - 28)) / 28)
+    # In a run of 20 ms the profiler explains it all.
+    assert found(Case(record=record(step_ms=20.0), facts=traced), "HOST-001").severity == "note"
+
+
+def test_the_log_of_ddp_is_shown_where_it_takes_long():
+    traced = facts(compute=0.3, host_wait=0.6, num_logging_syncs=8.0, logging_us=0.4 * WALL_US)
+    shown = {one.label: one.value for one in found(Case(facts=traced), "LAUNCH-001").evidence}
+    label = "waits of DDP's own log (in its first eleven steps and every hundredth)"
+    assert shown[label] == f"{0.4 * PROFILED_MS:.1f} ms"
+    assert found(Case(facts=traced), "LAUNCH-001").cause == "launch"
+
+
 def test_what_the_device_does_takes_as_long_in_the_shorter_step():
     """10 ms exposed of 33.3 are 10 of 20, and of 12 at most what does not compute: 5.3."""
     traced = facts(compute=0.2, exposed_transfer=0.3)

@@ -60,6 +60,37 @@ def test_what_no_link_tells_stays_in_the_list_of_variables():
     assert "NCCL_P2P_DISABLE" not in diagnosis.others[0].sentence
 
 
+def test_a_shut_way_is_opened_before_anything_is_said_of_what_hides_the_exchange():
+    slow = facts(compute=0.4, exposed_transfer=0.4, num_persistent=106.0, hidden_transfer_us=0.0)
+    spec = request()
+    assert codes(diagnose(Case(record=record(spec), facts=slow)))[:2] == ["LINK-003", "LINK-001"]
+    case = Case(
+        record=record(spec), facts=slow, nccl=log("SHM", "direct", environment=P2P),
+        variables=lint(P2P),
+    )  # fmt: skip
+    found = codes(diagnose(case))
+    assert found[0] == "LINK-011"
+    assert "LINK-003" not in found
+
+
+@pytest.mark.parametrize(
+    ("preset", "precision", "words"),
+    [
+        ("ddp", "no", ["ringside run ddp_bf16 "]),
+        ("ddp_accum4", "no", ["ringside run ddp_accum4 ", "--set=mixed_precision=bf16"]),
+        ("ddp", "fp16", None),
+    ],
+)
+def test_what_shuts_the_exchange_out_is_left_in_bf16(preset, precision, words):
+    slow = facts(compute=0.4, exposed_transfer=0.4, num_persistent=106.0, hidden_transfer_us=0.0)
+    spec = request(preset, precision=precision)
+    verdict = diagnose(Case(record=record(spec), facts=slow)).verdict
+    command = command_for(verdict, spec)
+    assert verdict.code == "LINK-003"
+    assert (command is None) == (words is None)
+    assert [word for word in words or [] if word not in command] == []
+
+
 def test_no_card_repeats_a_command_that_stands_above():
     """The exchange is exposed, the gradients are wide: half the bytes is the remedy of both."""
     spec = request(precision="bf16")

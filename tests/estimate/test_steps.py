@@ -100,8 +100,14 @@ def test_an_endless_link_is_one_device(step):
 
 def test_nccl_slows_what_runs_beside_it(step):
     """3.2 ms of all-reduce are hidden; compute is 7 % slower for that long."""
-    found = step(backend="nccl")
+    found = step(backend="nccl", precision="bf16")
     assert found.step_us == pytest.approx(16_800 + 0.07 * 3_200, rel=1e-3)
+
+
+def test_in_fp32_nccl_stops_what_would_run_beside_it(step):
+    """cuDNN's batch-norm needs the whole device: all 4 ms add to the step's 16."""
+    found = step(backend="nccl")
+    assert (found.step_us, found.exposed_us) == pytest.approx((20_000, 4_000))
 
 
 def test_units_are_the_blocks_in_forward_order():
@@ -132,7 +138,7 @@ def test_fsdp_costs_the_host_for_each_unit(make_spec, make_description, make_pro
     spec = make_spec("fsdp", micro_batch=32, training=SGD)
     link = Link(make_sweep(1.0), 2)
     found = step_of(spec, description, work_at(description, 32), link)
-    assert found.step_us == pytest.approx(16_000 * (1 + 3 * 0.13))
+    assert found.step_us == pytest.approx(16_000 * (1 + 3 * 0.165))
 
 
 @pytest.mark.parametrize(

@@ -381,6 +381,40 @@ def test_calls_go_on_where_the_last_one_ended(call, capsys):
     assert len(call.trained) == 7
 
 
+def test_a_table_is_told_anew_from_what_was_measured(call, capsys, monkeypatch):
+    """On another machine too: the requests are those of the machine that the runs name."""
+    import story
+    import story_cells
+    import story_lines
+    from story_expected import Expected
+
+    assert call() == 0
+    read_specs = story.all_specs
+    machines, asked = [], []
+
+    def specs_on(job, hardware, *rest):
+        machines.append(hardware.num_cores)
+        return read_specs(job, hardware, *rest)
+
+    def expect(spec, *_measured):
+        asked.append(spec.request_id)
+        return Expected(("compute",), "as somebody found out later")
+
+    timed = line(transport="gloo", batch=4, rule="as it was thought")
+    monkeypatch.setattr(story, "read_hardware", lambda: Hardware(num_cores=64))
+    monkeypatch.setattr(story, "all_specs", specs_on)
+    monkeypatch.setattr(story_lines, "expected", expect)
+    monkeypatch.setattr(story_cells.Lines, "read", lambda _: {timed.cell: timed})
+    capsys.readouterr()
+    call("--print")
+    told = capsys.readouterr().out
+    assert (machines, asked) == ([2], ["gloo-4-ddp"])
+    assert "as somebody found out later" in told
+    assert "as it was thought" not in told
+    assert "Verdicts are those of the visit" in told
+    assert len(call.trained) == 7
+
+
 def test_only_names_beginnings(call):
     assert call("--only", "gloo-4-d") == 0
     assert call.trained == ["runs/gloo-4-ddp", "again/gloo-4-ddp", "traced/gloo-4-ddp"]

@@ -82,6 +82,24 @@ def test_compute_beside_communication_is_slower():
     assert found.step_us == pytest.approx(16 + 0.5)
 
 
+def test_where_nothing_runs_beside_the_exchange_everything_adds_up():
+    """Ready at 1 and 5 of 10, each takes 4: backward ends at 18, whenever they were ready."""
+    found = replay(work(), [Message(0.1, 4), Message(0.5, 4)], excludes=True)
+    assert (found.step_us, found.exposed_us) == pytest.approx((16 + 8, 8))
+    assert found.hidden_us == pytest.approx(0)
+
+
+def test_what_excludes_the_exchange_still_makes_up_for_a_slow_host():
+    """Work 16 and messages of 8 under launches of 32; the last message follows the last launch."""
+    paced = work(launch=(10.0, 20.0, 2.0))
+    assert replay(paced, [Message(0.1, 4), Message(1.0, 4)], excludes=True).step_us == (
+        pytest.approx(32)
+    )
+    slow = replay(paced, [Message(0.1, 40)], excludes=True)
+    assert slow.step_us == pytest.approx(16 + 40)
+    assert replay(paced, excludes=True).step_us == pytest.approx(32)
+
+
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=8).map(sorted)
 times = st.floats(0, 1e4)
 

@@ -25,7 +25,7 @@ from ringside.launch.probing import (
 )
 from ringside.measurements import Arm, Experiment, Point, Series, Sweep
 from ringside.measurements.derived import one_device
-from ringside.measurements.store import key_of_machine, key_of_spec
+from ringside.measurements.store import Store, key_of_machine, key_of_spec
 from ringside.measurements.transport import log_variables, transport_of
 from ringside.records import RankError
 from ringside.rundir import RunDir
@@ -61,7 +61,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
         def launch(spec: RunSpec, run: RunDir, kind: str, words: list[str], *_: Any, **how: Any):
             calls.append((kind, spec, words, how))
             given = left.pop(0)
-            if isinstance(given, Exception):
+            if isinstance(given, BaseException):
                 raise given
             return given
 
@@ -204,6 +204,27 @@ def test_an_experiment_goes_through_its_arms_and_back(launched: Callable[..., li
     assert {spec.resume_from for _, spec, *_ in calls} == {None}
     # `many` chose, and the others read as it did.
     assert [spec.training.decoder for _, spec, *_ in calls] == ["auto", *["gpu"] * 9]
+
+
+def test_an_experiment_that_is_cut_off_keeps_what_it_has(
+    launched: Callable[..., list[Any]], tmp_path: Path
+) -> None:
+    """From its first whole round on, in one file that grows."""
+    there = [step(name, 10.0) for name in ORDER]
+    launched(*there, step(ORDER[-1], 20.0), step(ORDER[-2], 20.0), KeyboardInterrupt())
+    store = Store(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        measure_experiment(SPEC, MACHINE, keep=store.save)
+    (kept,) = store.folder.iterdir()
+    found = msgspec.json.decode(kept.read_bytes(), type=Experiment)
+    twice = {arm.name for arm in found.arms if arm.step_ms == (10.0, 20.0)}
+    assert twice == set(ORDER[-2:])
+    assert all(arm.step_ms for arm in found.arms)
+    early: list[Experiment] = []
+    launched(*there[:4], KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        measure_experiment(SPEC, MACHINE, keep=early.append)
+    assert early == []
 
 
 def test_an_experiment_goes_the_way_that_a_run_went(

@@ -19,8 +19,11 @@ class Sketch:
         self.events: list[dict[str, Any]] = []
         self.correlation = 0
 
-    def host(self, name: str, at: float, duration: float, category: str = "cpu_op", **args: Any):
-        event = {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": 7}
+    def host(
+        self, name: str, at: float, duration: float, category: str = "cpu_op", *, thread: int = 7,
+        **args: Any,
+    ) -> None:  # fmt: skip
+        event = {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": thread}
         self.events.append(event | {"ts": self.start + at, "dur": duration, "args": args})
 
     def step(self, number: int, at: float, duration: float) -> None:

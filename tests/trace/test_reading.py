@@ -67,6 +67,62 @@ def test_a_clock_that_counts_from_1970_keeps_its_quarter_microseconds(write, ske
     assert trace.has_fractions
 
 
+def test_waits_of_all_threads_count_where_none_has_an_operator(write, sketch):
+    made = sketch()
+    made.kernel(0, 100)
+    made.host("cudaStreamSynchronize", 10, 5, "cuda_runtime", thread=8)
+    assert len(read_trace(write(made)).synchronisations.start) == 1
+    made.host("aten::add", 0, 5)
+    assert len(read_trace(write(made)).synchronisations.start) == 0
+
+
+def test_operators_on_other_threads_than_any_call_say_nothing_of_threads(write, sketch):
+    """Some traces number the threads of the driver's calls in another way."""
+    made = sketch()
+    made.kernel(0, 100)
+    made.host("aten::add", 0, 5, thread=9)
+    made.host("cudaStreamSynchronize", 10, 5, "cuda_runtime")
+    assert len(read_trace(write(made)).synchronisations.start) == 1
+
+
+@pytest.mark.parametrize("category", ["user_annotation", "Operator"])
+def test_ddp_waits_for_its_log_before_it_computes(write, sketch, category):
+    """Of waits for events: before its forward, at the start, behind the first operator, after."""
+    made = sketch()
+    made.kernel(0, 100)
+    for at in (1000, 2000):
+        made.host("cudaEventSynchronize", at - 10, 5, "cuda_runtime")
+        made.host("DistributedDataParallel.forward", at, 500, category)
+        made.host("cudaEventSynchronize", at + 10, 5, "cuda_runtime")
+        made.host("cudaEventSynchronize", at + 20, 5, "cuda_runtime")
+        made.host("cudaStreamSynchronize", at + 30, 5, "cuda_runtime")
+        made.host("aten::conv2d", at + 40, 100, "cpu_op" if category != "Operator" else category)
+        made.host("cudaEventSynchronize", at + 50, 5, "cuda_runtime")
+        made.host("cudaEventSynchronize", at + 510, 5, "cuda_runtime")
+    trace = read_trace(write(made))
+    at = [int(made.start + moment) * 1000 for moment in (1010, 1020, 2010, 2020)]
+    assert trace.logging_syncs.start.tolist() == at
+    assert len(trace.synchronisations.start) == 8
+
+
+def test_items_hold_the_wait_they_count_for(write, sketch):
+    """A stream that is waited for, a copy that blocks for 2 ms, and a value of the host's own."""
+    made = sketch()
+    made.kernel(0, 100)
+    for at, call, duration in (
+        (1000, "cudaStreamSynchronize", 5),
+        (2000, "cudaMemcpyAsync", 2000),
+        (5000, "cudaMemcpyAsync", 5),
+    ):
+        made.host("aten::item", at, duration + 20)
+        made.host(call, at + 10, duration, "cuda_runtime")
+    made.host("aten::item", 6000, 100)
+    made.host("aten::item", 6200, 100, thread=9)
+    made.host("cudaStreamSynchronize", 6210, 5, "cuda_runtime")
+    items = read_trace(write(made)).items.start
+    assert items.tolist() == [int(made.start + at) * 1000 for at in (1000, 2000)]
+
+
 def test_bare_infinities_of_old_traces_are_read(tmp_path, two_kernels):
     """`"memory bandwidth (GB/s)": inf` is no JSON, but Kineto wrote it."""
     made = two_kernels

@@ -90,6 +90,27 @@ def test_the_link_and_its_bandwidth_over_sockets():
     assert [other.cause for other in verdict.others] == ["launch"]
 
 
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [("socket/fp32", 0.004), ("socket/ddp", None), ("shm/fp32", None), ("nvlink/ddp_bs256", None)],
+)
+def test_fp32_shuts_its_exchange_out_where_that_is_long(name, hidden):
+    """cuDNN's BatchNorm has 53 layers forward and backward; torch's own runs in 16 bits."""
+    facts, verdict = verdict_of(LAB.glob(f"{name}.rank*.json.gz"))
+    codes = [verdict.first.code, *(other.code for other in verdict.others)]
+    assert facts.pace.num_persistent == (106 if name.endswith("fp32") else 0)
+    assert ("LINK-003" in codes) == (hidden is not None)
+    if hidden is not None:
+        assert verdict.first.code == "LINK-003"
+        assert facts.pace.hidden_ratio == pytest.approx(hidden, abs=0.001)
+
+
+def test_ddps_own_log_in_a_trace_of_its_first_steps():
+    facts, _ = verdict_of(SHARED.glob("traces/ddp_resnet50_2xa100.json.gz"))
+    assert facts.pace.host.num_logging_syncs == 8
+    assert facts.pace.host.num_synchronisations == 0
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_traces(name):
     _, verdict = verdict_of(SHARED.glob(f"traces/{name}.json.gz"))
@@ -217,6 +238,100 @@ def test_a_host_sync_that_never_lets_the_gpu_run_dry_is_harmless(sketch, judged)
     assert judged(run).first.cause == "compute"
 
 
+def test_what_a_wait_costs_is_the_idle_time_after_it(sketch, judged):
+    """The host waits for 45 % of the step, and the GPU works meanwhile; then it idles for 30 %."""
+    runs = []
+    for rank in (0, 1):
+        run = Run(sketch(rank), kernel_us=170, reduce_us=10)
+        for number in range(4):
+            run.made.host("aten::item", number * 10_000 + 2000, 4510)
+            run.made.host("cudaStreamSynchronize", number * 10_000 + 2010, 4500, "cuda_runtime")
+        runs.append(run)
+    first = judged(*runs).first
+    assert first.cause == "host_sync"
+    assert first.share_ratio == pytest.approx(0.319)
+    assert "1x a step (1x to read a single value), 45 % of the step" in first.sentence
+    assert "(idle 32 %)" in first.sentence
+
+
+def waiting(sketch, *, thread, name="cudaEventSynchronize", num=50, around=None):
+    """A step of 6 ms on the GPU, in which the host waits `num` times for 60 µs."""
+    run = Run(sketch(0), kernel_us=150, reduce_us=10)
+    for number in range(4):
+        at = number * 10_000
+        run.made.host("aten::conv2d", at + 1000, 20)
+        if around is not None:
+            run.made.host(around, at + 1500, 60 * num + 100, "user_annotation", thread=thread)
+        for place in range(num):
+            run.made.host(name, at + 1510 + 60 * place, 59, "cuda_runtime", thread=thread)
+    return run
+
+
+def test_threads_that_do_not_train_may_wait_for_the_gpu(sketch, judged):
+    """A decoder of images has no operators; the profiler sees only what it calls of the driver."""
+    assert judged(waiting(sketch, thread=7)).first.cause == "host_sync"
+    verdict = judged(waiting(sketch, thread=8))
+    assert "host_sync" not in [verdict.first.cause, *(other.cause for other in verdict.others)]
+
+
+def test_what_ddp_waits_for_its_own_log_is_no_host_sync(sketch, judged):
+    """It waits at the start of its forward, in the first steps of a process only."""
+    forward = "DistributedDataParallel.forward"
+    verdict = judged(waiting(sketch, thread=7, around=forward))
+    assert "host_sync" not in [verdict.first.cause, *(other.cause for other in verdict.others)]
+    stream = waiting(sketch, thread=7, around=forward, name="cudaStreamSynchronize")
+    assert judged(stream).first.cause == "host_sync"
+    assert judged(waiting(sketch, thread=7, around="forward")).first.cause == "host_sync"
+
+
+def test_values_of_the_hosts_own_tensors_are_not_waited_for(sketch, judged):
+    """A fused AdamW on a CPU reads a counter for each of 161 parameters."""
+    run = Run(sketch(0), kernel_us=150, reduce_us=10)
+    for number in range(4):
+        for place in range(161):
+            run.made.host("aten::item", number * 10_000 + 4000 + 20 * place, 19)
+    verdict = judged(run)
+    assert "host_sync" not in [verdict.first.cause, *(other.cause for other in verdict.others)]
+
+
+BATCHNORM = "void cudnn::batchnorm_fwtr_nhwc_semiPersist<float, float, float, 512, 16, 2, 4, 1>"
+
+
+def taking_turns(sketch, rank, name):
+    """6 ms of compute, of which 20 kernels have a name, then 3 ms of exchange."""
+    run = Run(sketch(rank), kernel_us=100, reduce_us=3000)
+    for number in range(4):
+        for place in range(20):
+            at = number * 10_000
+            run.made.kernel(at + 7000 + place * 100, 100, name=name, launch=at + 50 + place)
+    return run
+
+
+def test_kernels_that_need_the_whole_gpu_shut_the_exchange_out(sketch, judged):
+    verdict = judged(*(taking_turns(sketch, rank, BATCHNORM) for rank in (0, 1)))
+    assert (verdict.first.code, verdict.first.confidence) == ("LINK-003", "medium")
+    assert verdict.first.share_ratio == pytest.approx(0.3)
+    assert "0.0 % of the transfer" in verdict.first.sentence
+    assert "20 kernels a step" in verdict.first.sentence
+    assert "LINK-001" in [other.code for other in verdict.others]
+
+
+def test_other_kernels_leave_the_link_the_cause(sketch, judged):
+    name = "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::Var"
+    verdict = judged(*(taking_turns(sketch, rank, name) for rank in (0, 1)))
+    assert verdict.first.code == "LINK-001"
+    assert "LINK-003" not in [other.code for other in verdict.others]
+
+
+def test_an_exchange_beside_such_kernels_is_not_shut_out(sketch, judged):
+    """Another 6 % of the exchange runs while something computes."""
+    runs = [taking_turns(sketch, rank, BATCHNORM) for rank in (0, 1)]
+    for run in runs:
+        for number in range(4):
+            run.made.kernel(number * 10_000 + 5000, 180, launch=number * 10_000 + 70)
+    assert judged(*runs).first.code == "LINK-001"
+
+
 def test_gradients_one_by_one_are_unbucketed(sketch, judged):
     runs = []
     for rank in (0, 1):
@@ -301,7 +416,8 @@ def test_nothing_known_is_unexplained(sketch, judged):
 def test_every_check_is_found_and_has_its_place():
     orders = [check.ORDER for check in all_checks()]
     assert orders == sorted(set(orders))
-    names = {check.__name__.rpartition(".")[2] for check in all_checks()} - {"late_rank_alone"}
+    names = {check.__name__.rpartition(".")[2] for check in all_checks()}
+    names -= {"late_rank_alone", "link_persistent"}
     assert names <= set(get_args(Cause))
     assert set(get_args(Cause)) - names == {"environment", "none", "unexplained"}
     assert {name for name in names if f"trace.{name}_refutation" not in catalogue()} == set()

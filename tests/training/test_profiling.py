@@ -7,9 +7,11 @@ import json
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 from ringside.events import EpochTrained, Profiled, Warned, WindowTimed
 from ringside.rundir import RunDir
@@ -17,6 +19,7 @@ from ringside.trace import analyse, read_traces
 from training import profiling, recorder
 from training.buffered import Buffered
 from training.loop import Trainer
+from training.resume import Progress
 from training.weight_averaging import WeightAverager
 
 
@@ -194,6 +197,59 @@ def test_batches_that_lie_ready_are_taken_without_a_step(trained, monkeypatch):
     trainer.batches = type("Watched", (), {"__iter__": lambda _: watched()})()
     trainer.profiling.after_training(2)
     assert taken == [10] * 7 + [11, 12, 13, 14, 15]
+
+
+@pytest.mark.parametrize(("first_step", "num_logged"), [(0, 0), (6, 6)])
+def test_steps_that_ddp_logs_are_not_recorded(
+    make_trainer, run_dir, monkeypatch, first_step, num_logged
+):
+    """It logs the first ten of a process; a resumed one has made only four when training ends."""
+    monkeypatch.setattr(profiling, "is_logged", lambda _engine: True)
+    trainer = make_trainer()
+    trainer.control.run = run_dir
+    trainer.take_up(Progress(epoch=1, step_in_epoch=first_step, samples_in_epoch=first_step * 64))
+    trainer.train_epoch(1, first_step)
+    begun_at = []
+    begin = trainer.profiling.recorder.begin
+    monkeypatch.setattr(
+        trainer.profiling.recorder,
+        "begin",
+        lambda *given: (begun_at.append(trainer.step), begin(*given)),
+    )
+    trainer.profiling.after_training(2)
+    assert begun_at == [10 + num_logged + 2]
+    assert trainer.step == 10
+    assert [event.num_steps for event in of_kind(trainer, Profiled)] == [2]
+
+
+def test_settling_has_an_end(trained, monkeypatch):
+    monkeypatch.setattr(profiling, "is_logged", lambda _engine: True)
+    monkeypatch.setattr(profiling, "DDP_LOGGED_STEPS", 1_000_000)
+    monkeypatch.setattr(profiling, "SETTLE_S", 0.5)
+    trainer = trained()
+    trainer.profiling.after_training(2)
+    assert [event.num_steps for event in of_kind(trainer, Profiled)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("micro_batch", "asked_after", "recorded_until"),
+    [(32, 2, 15), (32, 12, 17), (64, 2, 7)],
+    ids=["waits", "no longer logged", "no room to wait"],
+)
+def test_a_request_waits_until_ddp_logs_no_more(
+    trained, monkeypatch, micro_batch, asked_after, recorded_until
+):
+    monkeypatch.setattr(profiling, "is_logged", lambda _engine: True)
+    trainer = trained(asked_after, micro_batch=micro_batch)
+    assert [event.step for event in of_kind(trainer, Profiled)] == [recorded_until]
+
+
+def test_only_ddp_on_a_gpu_measures_for_its_log(make_trainer):
+    assert not profiling.is_logged(make_trainer().engine)
+    wrapped = object.__new__(DistributedDataParallel)
+    for device, is_logged in (("cuda", True), ("cpu", False)):
+        engine = SimpleNamespace(device=torch.device(device), model=wrapped)
+        assert profiling.is_logged(engine) == is_logged
 
 
 def test_a_second_profile_that_fails_leaves_no_trace_of_the_first(trained, run_dir, monkeypatch):

@@ -136,13 +136,19 @@ def test_stacks_are_left_by_a_rank_that_comes_no_further(tmp_path, how, expected
 
 
 BUSY = """
-    import sys, time
+    import sys, threading, time
     from pathlib import Path
     from training import watchdog
     from training.progress_mark import ProgressMark
     watchdog.MARGIN_S, watchdog.POLL_S = 0.0, 0.05
     mark = ProgressMark(0)
     told = []
+    def prepares_batches():
+        time.sleep(3)
+    def does_something_else():
+        time.sleep(3)
+    for name, work in (("input", prepares_batches), ("pages", does_something_else)):
+        threading.Thread(target=work, name=name, daemon=True).start()
     watch = watchdog.Watchdog(mark, Path(sys.argv[1]), 0.4, told.append)
     mark.begin(sys.argv[2], 1)
     def stands_still():
@@ -175,3 +181,6 @@ def test_only_a_training_step_that_stands_still_is_given_up(tmp_path, phase, act
     done = subprocess.run(argv, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert ("stands_still" in done.stdout) == is_ended
+    # Where batches are prepared ahead, training only waits for the thread that hangs.
+    assert ("prepares_batches" in done.stdout) == is_ended
+    assert "does_something_else" not in done.stdout

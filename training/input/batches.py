@@ -15,6 +15,7 @@ from training.input.augmentation import Mixer, jitter
 from training.input.gpu import GpuDecoder
 from training.input.loading import Decoded, Encoded, Pictures
 from training.input.normalisation import Normalisation
+from training.watchdog import INPUT_THREAD
 
 AHEAD = 2
 
@@ -115,7 +116,7 @@ def ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch]:
         except BaseException as error:
             _put(ready, error, left)
 
-    thread = threading.Thread(target=prepare, name="input", daemon=True)
+    thread = threading.Thread(target=prepare, name=INPUT_THREAD, daemon=True)
     thread.start()
     try:
         while (item := ready.get()) is not None:

@@ -11,7 +11,7 @@ Sources: kohya-ss/sd-scripts#1434, TRELLIS#290, unsloth#2611.
 from __future__ import annotations
 
 from ringside.doctor.case import Case
-from ringside.doctor.clocks import mean_ms, steady_windows, window_ms
+from ringside.doctor.clocks import alone_ms, window_ms
 from ringside.doctor.figures import efficiency_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
@@ -27,7 +27,7 @@ LONGER = 1.05
 
 def check(case: Case) -> Finding | None:
     known, own = efficiency_of(case), window_ms(case, "step")
-    base = mean_ms(steady_windows(case.baseline), "step")
+    base = alone_ms(case)
     if known.value is None or known.scaling != "weak" or own is None or not base:
         return None
     if own < LONGER * base or known.value <= 1:
@@ -38,7 +38,7 @@ def check(case: Case) -> Finding | None:
         "high",
         severity="note",
         evidence=(
-            seen("step, one device", f"{base:.1f} ms", known.baseline_id or "baseline"),
+            seen("one device, as many images", f"{base:.1f} ms", known.baseline_id or "baseline"),
             seen("step, all devices", f"{own:.1f} ms", "events.jsonl"),
             seen("images/s", say("seen.times_as_many", ratio=known.value), "events.jsonl"),
         ),

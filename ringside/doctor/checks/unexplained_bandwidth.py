@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ringside.doctor.bands import WARNING
 from ringside.doctor.case import Case
-from ringside.doctor.clocks import mean_ms, steady_windows, window_ms
+from ringside.doctor.clocks import alone_ms, window_ms
 from ringside.doctor.experiments import EXPERIMENT, attributed
 from ringside.doctor.figures import (
     best_busbw,
@@ -86,8 +86,8 @@ def _by_experiment(case: Case) -> Lost | None:
 
 
 def _by_baseline(case: Case) -> Lost | None:
-    """What the step is longer than on one device."""
-    own, base = window_ms(case, "step"), mean_ms(steady_windows(case.baseline), "step")
+    """What the step is longer than on one device, for as many images."""
+    own, base = window_ms(case, "step"), alone_ms(case)
     if efficiency_of(case).scaling != "weak" or not own or base is None:
         return None
     lost = max(0.0, own - base)
