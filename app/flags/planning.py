@@ -15,13 +15,14 @@ from app.flags.options import (
     Model,
     PresetName,
     Processes,
+    Separator,
     Set,
 )
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (estimate, preflight):
+    for command in (estimate, bench, preflight):
         app.command()(command)
 
 
@@ -64,6 +65,40 @@ def estimate(  # noqa: PLR0913
         data_rate_per_s=data_rate,
     )  # fmt: skip
     raise typer.Exit(estimating.run(question, as_json=as_json))
+
+
+def bench(  # noqa: PLR0913
+    presets: Annotated[list[str], typer.Argument(metavar="PRESET...", help="Presets to time.")],
+    data: Annotated[
+        str, typer.Option(help="As for `run`; `synthetic` makes images up on the device.")
+    ] = "emoji",
+    model: Model = None,
+    batch: Batch = None,
+    processes: Processes = None,
+    image_size: ImageSize = None,
+    separator: Separator = None,
+    set_: Set = None,
+    keep_global_batch: KeepGlobalBatch = False,
+    gpus: Annotated[
+        str | None, typer.Option(metavar="IDS", help="GPUs by number, such as 2,3.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=1.0, max=600.0, help="Of steps that count, for each preset.")
+    ] = 8.0,
+    as_json: Json = False,
+) -> None:
+    """Time the step of presets one after another, and of one device beside them; trains nothing."""
+    from app.commands import benching
+    from app.commands.running import parse_gpus
+    from ringside.overrides import parse_overrides
+    from ringside.request import RunRequest
+
+    request = RunRequest(
+        preset="", data=data, model=model, batch=batch, processes=processes,
+        image_size=image_size, separator=separator, gpus=parse_gpus(gpus),
+        overrides=parse_overrides(set_ or []), keep_global_batch=keep_global_batch,
+    )  # fmt: skip
+    raise typer.Exit(benching.run(request, presets, seconds=seconds, as_json=as_json))
 
 
 def preflight(  # noqa: PLR0913

@@ -216,6 +216,24 @@ def measure_experiment(
     return so_far(latest)
 
 
+def measure_step(
+    spec: RunSpec, hardware: Hardware, *, seconds: float = 8.0, decoder: str | None = None,
+    synthetic: bool = False, timeout_s: float = 300.0,
+) -> Arm:  # fmt: skip
+    """The request's own step, with its images or with made-up ones that lie on the device.
+
+    `decoder`: what reads the images, where an earlier measurement chose. LaunchError when it cannot
+    be measured.
+    """
+    _refuse_absent(spec, hardware)
+    name: ArmName = "many_synthetic" if synthetic else "many"
+    found = _launch_arm(
+        _with_decoder(spec_of_arm(spec, "many"), decoder), name, seconds=seconds,
+        timeout_s=timeout_s, environment=dict(spec.environment),
+    )  # fmt: skip
+    return found.arms[0]
+
+
 def _there_and_back(names: Sequence[ArmName]) -> list[ArmName]:
     there = sorted(names, key=lambda name: name != "many")
     return [*there, *reversed(there)]

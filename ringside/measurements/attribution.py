@@ -88,24 +88,24 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(part for part in all_ if part is not None)
 
 
-class _Figure(msgspec.Struct, frozen=True):
-    """A middle and its spread; sums and differences carry both."""
+class Figure(msgspec.Struct, frozen=True):
+    """A middle and its spread in milliseconds; sums and differences carry both."""
 
     ms: float
     spread_ms: float
 
-    def __sub__(self, other: _Figure) -> _Figure:
-        return _Figure(self.ms - other.ms, math.hypot(self.spread_ms, other.spread_ms))
+    def __sub__(self, other: Figure) -> Figure:
+        return Figure(self.ms - other.ms, math.hypot(self.spread_ms, other.spread_ms))
 
-    def __add__(self, other: _Figure) -> _Figure:
-        return _Figure(self.ms + other.ms, math.hypot(self.spread_ms, other.spread_ms))
+    def __add__(self, other: Figure) -> Figure:
+        return Figure(self.ms + other.ms, math.hypot(self.spread_ms, other.spread_ms))
 
 
 def attribution(experiment: Experiment) -> Attribution:
     """Take the arms apart; see the module for what each difference means."""
     arms = {arm.name: arm for arm in experiment.arms}
-    figures = {name: figure for name, arm in arms.items() if (figure := _figure(arm))}
-    missing = {name: _why_missing(arm) for name, arm in arms.items() if name not in figures}
+    figures = {name: figure for name, arm in arms.items() if (figure := figure_of(arm))}
+    missing = {name: why_missing(arm) for name, arm in arms.items() if name not in figures}
     many, one = figures.get("many"), figures.get("one")
     if many is None:
         return Attribution(missing=missing)
@@ -129,22 +129,24 @@ def attribution(experiment: Experiment) -> Attribution:
     )
 
 
-def _figure(arm: Arm) -> _Figure | None:
+def figure_of(arm: Arm) -> Figure | None:
+    """The step of an arm; None of fewer than three blocks."""
     if len(arm.step_ms) < MIN_BLOCKS:
         return None
     mean = statistics.mean(arm.step_ms)
     if arm.data_ms is not None and arm.data_ms > WAITS_FROM * mean:
-        return _Figure(mean, statistics.stdev(arm.step_ms))
+        return Figure(mean, statistics.stdev(arm.step_ms))
     middle = statistics.median(arm.step_ms)
     spread = statistics.median(abs(block - middle) for block in arm.step_ms)
-    return _Figure(middle, _NORMAL * spread)
+    return Figure(middle, _NORMAL * spread)
 
 
-def _why_missing(arm: Arm) -> str:
+def why_missing(arm: Arm) -> str:
+    """Why an arm has no figure."""
     return arm.problem or f"It has {len(arm.step_ms)} of the {MIN_BLOCKS} blocks that are needed."
 
 
-def _part(name: PartName, figure: _Figure, step: _Figure) -> Part:
+def _part(name: PartName, figure: Figure, step: Figure) -> Part:
     state: State = "measured" if figure.ms > 0 else "negative"
     if abs(figure.ms) <= figure.spread_ms:
         state = "within_noise"
@@ -155,11 +157,11 @@ def _part(name: PartName, figure: _Figure, step: _Figure) -> Part:
 
 
 def _unexplained(
-    many: _Figure, bare: _Figure | None, communication: Part | None, images: Part | None
+    many: Figure, bare: Figure | None, communication: Part | None, images: Part | None
 ) -> Part | None:
     """The rest of the step. What other parts do not show is in it, so that nothing is lost."""
     if bare is None or communication is None or images is None:
         return None
     rest = many.ms - bare.ms - communication.shown_ms - images.shown_ms
     spreads = (bare.spread_ms, communication.spread_ms, images.spread_ms)
-    return _part("unexplained", _Figure(rest, math.hypot(*spreads)), many)
+    return _part("unexplained", Figure(rest, math.hypot(*spreads)), many)

@@ -49,6 +49,8 @@ FLAGS = {
     "profile": "--steps",
     "estimate": "--batch --data --data-rate --image-size --json --keep-global-batch --like "
     "--measure --model --processes --set",
+    "bench": "--batch --data --gpus --image-size --json --keep-global-batch --model --processes "
+    "--seconds --separator --set",
     "compare": "--against --baseline --classes --gate --json",
     "trace": "--json --nccl",
     "ui": "--allow-host --host --open --port --root-path --view-password-file --viewers",
