@@ -10,6 +10,7 @@ import msgspec
 
 from ringside.errors import SetupError
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.control import Control
 
 OF_ONE_MACHINE = {"gpu_ids", "sources"}
@@ -21,8 +22,7 @@ def require_same_data(control: Control, fingerprint: str) -> None:
     for rank, other in enumerate(found):
         if other != found[0]:
             raise SetupError(
-                f"Rank {rank} has opened other data than rank 0 (fingerprints {other} and "
-                f"{found[0]}); give all machines the same files."
+                say("refused.other_data", rank=rank, fingerprint=other, first=found[0])
             )
 
 

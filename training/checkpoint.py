@@ -30,6 +30,7 @@ from ringside.data import write_classes
 from ringside.errors import RunDirError, SetupError
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.control import Control
 from training.input.normalisation import normalisation_of
 from training.model import has_fixed_size
@@ -123,7 +124,7 @@ def load_model(folder: Path, about: About) -> nn.Module:
         load_weights(model, folder)
     except (RuntimeError, OSError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise SetupError(f"The weights in {folder} cannot be loaded: {reason}.") from None
+        raise SetupError(say("refused.weights_unloadable", path=folder, reason=reason)) from None
     return model.eval()
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
+from ringside.words import say
 from training import data_parallel, fsdp
 from training.accelerator import build_accelerator, check_world, prepare_device
 from training.batchnorm import average_statistics
@@ -211,8 +212,7 @@ class Engine:
                 forward(torch.zeros(num_images, 3, size, size, device=self.device))
         except (RuntimeError, ValueError, AssertionError) as error:
             raise SetupError(
-                f"{self.spec.model} cannot take images of {size} px ({error}); choose another "
-                "image size or model."
+                say("refused.size", model=self.spec.model, n=size, reason=error)
             ) from error
         finally:
             handle.remove()

@@ -14,6 +14,7 @@ from ringside.errors import SetupError
 from ringside.events import Evaluated
 from ringside.predictions import Predictions
 from ringside.scores import score
+from ringside.words import say
 from training.control import Control
 from training.input import Feed
 from training.losses import make_loss
@@ -101,7 +102,7 @@ class Evaluator:
         indices = np.concatenate([share[0] for share in shares])
         gathered = np.concatenate([share[1] for share in shares])
         if not np.array_equal(np.sort(indices), np.arange(len(self.data.val))):
-            raise SetupError("The evaluation did not see every sample exactly once.")
+            raise SetupError(say("refused.evaluation"))
         logits = torch.from_numpy(gathered[np.argsort(indices)])
         targets = self.data.val.targets
         task = self.data.task

@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ringside.errors import SetupError
+from ringside.words import say
 
 
 def classifier_of(model: nn.Module) -> list[nn.Module]:
@@ -23,10 +24,7 @@ def freeze_backbone(model: nn.Module) -> None:
     for layer in classifier_of(model):
         layer.requires_grad_(True)
     if not any(p.requires_grad for p in model.parameters()):
-        raise SetupError(
-            f"{type(model).__name__} has no classifier with weights of its own, so freeze backbone "
-            "leaves nothing to train; set freeze to no."
-        )
+        raise SetupError(say("refused.all_frozen", model=type(model).__name__))
 
 
 def held_layers(model: nn.Module) -> list[nn.Module]:

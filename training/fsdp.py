@@ -23,6 +23,7 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
 
 from ringside.errors import SetupError
 from ringside.spec import FsdpConfig
+from ringside.words import say
 
 REDUCE_DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -50,11 +51,8 @@ def restrict_wrapping(plugin: FullyShardedDataParallelPlugin, model: nn.Module) 
     found = [name for name in asked if name in present]
     if plugin.auto_wrap_policy is not None and not found:
         blocks = sorted(name for name in present if "Block" in name or "Bottleneck" in name)
-        raise SetupError(
-            f"FSDP wraps blocks named {', '.join(asked)}, and this model has none of them; set "
-            f"fsdp_transformer_layer_cls_to_wrap to one of its own, such as "
-            f"{', '.join(blocks[:3]) or type(model).__name__}."
-        )
+        own = ", ".join(blocks[:3]) or type(model).__name__
+        raise SetupError(say("refused.no_blocks", asked=", ".join(asked), own=own))
     plugin.transformer_cls_names_to_wrap = found
 
 

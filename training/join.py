@@ -20,6 +20,7 @@ from ringside.records import FinalState, write_exit, write_owner
 from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir, check_format, create_run_dir, runs_root, write_atomic
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.agreement import other_request
 from training.control import Control
 
@@ -68,9 +69,9 @@ def plain_spec(arguments: argparse.Namespace, hardware: Hardware) -> RunSpec:
     # NCCL and gloo read their variables when the process group is made, which is later.
     for name, value in spec.environment.items():
         if os.environ.setdefault(name, value) != value:
+            here = os.environ[name]
             raise SetupError(
-                f"The preset {spec.preset} sets {name}={value} and your shell sets "
-                f"{name}={os.environ[name]}; unset one of them."
+                say("refused.other_variable", preset=spec.preset, name=name, value=value, here=here)
             )
     return spec
 
@@ -109,8 +110,7 @@ def _refuse_other_file(spec: RunSpec) -> None:
     for name, (preset, file) in pairs.items():
         if preset != file:
             raise SetupError(
-                f"The preset {spec.preset} says {name} {preset} and the launcher's config file "
-                f"says {file}; use --config_file accelerate_configs/{spec.preset}.yaml."
+                say("refused.other_file", preset=spec.preset, name=name, value=preset, file=file)
             )
 
 

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from ringside.errors import SpecError
 from ringside.spec import TrainingSettings
+from ringside.words import say
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """(logits [B, C] of any float type, targets float32 [B, C] in [0, 1]) to the mean, float32."""
@@ -46,10 +47,7 @@ def training_loss(
     pos_weight = None
     if settings.pos_weight_cap is not None:
         if task != "multi_label":
-            raise SpecError(
-                f"pos_weight_cap {settings.pos_weight_cap:g} weighs labels of a multi-label task, "
-                "and these pictures have one class each; leave the setting out."
-            )
+            raise SpecError(say("refused.pos_weight", cap=settings.pos_weight_cap))
         pos_weight = positive_weights(targets, settings.pos_weight_cap).to(device)
     return make_loss(task, smoothing=settings.label_smoothing, pos_weight=pos_weight)
 

@@ -11,6 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ringside.errors import SetupError
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.freezing import freeze_backbone
 
 
@@ -28,12 +29,10 @@ def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
     try:
         model = timm.create_model(spec.model, pretrained=pretrained, **arguments)
     except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        raise SetupError(f"timm cannot make {spec.model!r}: {error}.") from None
+        raise SetupError(say("refused.model", model=spec.model, why=error)) from None
     except OSError as error:
-        raise SetupError(
-            f"The pretrained weights of {spec.model!r} could not be had ({type(error).__name__}); "
-            "train from scratch, give a file with --weights, or bring the hub's cache."
-        ) from None
+        why = type(error).__name__
+        raise SetupError(say("refused.pretrained", model=spec.model, why=why)) from None
     if spec.training.sync_batchnorm:
         model = _synchronised(model, spec.model)
     if spec.training.freeze == "backbone":
@@ -54,7 +53,7 @@ def _synchronised(model: nn.Module, name: str) -> nn.Module:
     """BatchNorm over all ranks' images; torch's own conversion would lose timm's BatchNormAct2d's
     activations."""
     if not any(isinstance(layer, _BatchNorm) for layer in model.modules()):
-        raise SetupError(f"{name} has no BatchNorm to synchronise; leave sync_batchnorm out.")
+        raise SetupError(say("refused.no_batchnorm", model=name))
     return convert_sync_batchnorm(model)
 
 

@@ -18,6 +18,7 @@ from ringside.agreement import asked_and_got
 from ringside.environment_lint import table
 from ringside.errors import SetupError
 from ringside.spec import Observed, RunSpec
+from ringside.words import say
 from training import fsdp, nccl_log
 from training.data_parallel import devices_of
 from training.pipeline.stage import Stage
@@ -33,10 +34,7 @@ def check(requested: RunSpec, observed: Observed) -> None:
     """Requested and observed must be equal: SetupError names the first field that differs."""
     for name, (asked, got) in asked_and_got(requested, observed).items():
         if asked != got:
-            raise SetupError(
-                f"The set-up that came is not the one asked for: {name} should be {asked} "
-                f"and is {got}. Nothing was trained."
-            )
+            raise SetupError(say("refused.not_asked_for", name=name, asked=asked, got=got))
 
 
 def recorded_environment() -> dict[str, str]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ringside.errors import DataError
 from ringside.spec import RunSpec
+from ringside.words import say
 
 Key = tuple[int, int]
 """(epoch, index): the augmentation of a sample follows from these and the seed alone."""
@@ -32,10 +33,7 @@ class TrainingOrder:
         self.first_step = 0
         self.steps_per_epoch = num_samples // spec.global_batch
         if self.steps_per_epoch == 0:
-            raise DataError(
-                f"The data has {num_samples} training images and one global batch is "
-                f"{spec.global_batch}; choose a batch of at most {num_samples}."
-            )
+            raise DataError(say("refused.few_images", n=num_samples, num=spec.global_batch))
 
     @property
     def num_left_out(self) -> int:

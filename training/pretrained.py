@@ -51,7 +51,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     of DDP and torch.compile are dropped, in whatever order they were wrapped.
     """
     if not path.is_file():
-        raise SetupError(f"The weights {path} are not there (any more).")
+        raise SetupError(say("refused.weights_gone", path=path))
     if fault := fault_of(path):
         raise _unreadable(path, fault)
     try:
@@ -122,10 +122,7 @@ def _refuse_differences(
     }
     found = "; ".join(f"{words} {_list(names)}" for words, names in faults.items() if names)
     if found:
-        raise SetupError(
-            f"The weights {source} do not fit the model: {found}. Choose the model and image size "
-            "that they were trained with."
-        )
+        raise SetupError(say("refused.weights_unfit", path=source, found=found))
 
 
 def _list(names: list[str]) -> str:
@@ -136,4 +133,4 @@ def _list(names: list[str]) -> str:
 
 
 def _unreadable(path: Path, reason: str) -> SetupError:
-    return SetupError(f"The weights {path} cannot be read: {reason}.")
+    return SetupError(say("refused.weights_unreadable", path=path, reason=reason))

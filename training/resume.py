@@ -32,6 +32,7 @@ from ringside.data import ImageData
 from ringside.errors import RunDirError, SetupError
 from ringside.events import EpochTrained
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.pipeline.state import load_own, whole_optimizer_state
 
 NUM_NAMED = 3
@@ -179,15 +180,10 @@ def _load_whole(engine: Any, weights: dict[str, Any], optimizer: dict[str, Any])
 def refuse_other_data(about: About, data: ImageData, folder: Path) -> None:
     """SetupError when the outputs of the checkpoint mean something else than those of the data."""
     if about.task != data.task:
-        change = f"the task {about.task} and the data is {data.task}"
-    elif about.classes != data.classes:
-        change = f"other classes: {_first_differences(about.classes, data.classes)}"
-    else:
-        return
-    raise SetupError(
-        f"The checkpoint {folder} was trained for {change}. Open the data that it was trained on, "
-        "or start a new run with --weights."
-    )
+        raise SetupError(say("refused.other_task", path=folder, before=about.task, now=data.task))
+    if about.classes != data.classes:
+        found = _first_differences(about.classes, data.classes)
+        raise SetupError(say("refused.other_classes", path=folder, found=found))
 
 
 def _first_differences(before: tuple[str, ...], now: tuple[str, ...]) -> str:

@@ -122,10 +122,8 @@ class Session:
         """A run that ends before PowerSGD starts would claim a saving that never came."""
         settings, steps = self.spec.training, self.spec.epochs * order.steps_per_epoch
         if settings.comm_hook == "power_sgd" and steps <= settings.power_sgd_start_step:
-            raise SetupError(
-                f"PowerSGD starts at step {settings.power_sgd_start_step} and the run has {steps} "
-                "steps; train longer or set power_sgd_start_step lower."
-            )
+            first = settings.power_sgd_start_step
+            raise SetupError(say("refused.idle_power_sgd", step=first, n=steps))
 
     def _start_event(
         self, data: ImageData, order: TrainingOrder, observed: Any, feed: Feed

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ringside.words import DEFAULT, catalogue, spoken, templates
 
-WITHIN = ("ended", "place", "rank_error")
+WITHIN = ("ended", "place", "rank_error", "refused")
 """Sections whose sentences stand within others; their short templates are found, too."""
 
 RETOLD = frozenset({"where", "there", "who", "others", "why", "sentence", "processes"})

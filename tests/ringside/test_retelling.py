@@ -12,7 +12,7 @@ from ringside.marks import ACTIVITIES, PHASES, Mark
 from ringside.words import languages, say, speaking, templates
 from ringside.words.retelling import RETOLD, retold
 
-SECTIONS = ("ended", "rank_error", "place", "noted")
+SECTIONS = ("ended", "rank_error", "place", "noted", "refused")
 VALUES = {
     "where": "at step 41", "there": "in the exchange after step 42",
     "who": "Rank 1", "others": "ranks 0 and 2", "names": "0, 1", "last": "3", "rank": 1,
@@ -21,7 +21,11 @@ VALUES = {
     "why": "The machine was restarted while it ran", "pids": "12, 13", "signal": "SIGKILL",
 }  # fmt: skip
 ENGLISH = re.compile(r"(?<![\w./`-])[A-Za-z]{3,}(?![\w./_-])")
-NAMES = {"rank", "pid", "SIGKILL", "SystemExit", "BatchNorm", "GPU", "trace", "NCCL", "Ringside"}
+NAMES = {
+    "rank", "pid", "SIGKILL", "SystemExit", "BatchNorm", "GPU", "trace", "NCCL", "Ringside", "timm",
+    "Hub", "ResNet", "decoder", "gpu", "cpu", "freeze", "backbone", "FSDP", "shell", "PowerSGD",
+    "ddp", "weights",
+}  # fmt: skip
 
 
 def sentences() -> dict[str, tuple[str, str]]:

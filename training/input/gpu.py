@@ -10,6 +10,7 @@ import torch
 
 from ringside.data.pixels import decode_rgb
 from ringside.errors import SetupError
+from ringside.words import say
 from training.input.decoding import jpeg_decoder, planes
 from training.input.loading import Encoded, Pictures
 
@@ -33,7 +34,7 @@ class GpuDecoder:
         decode_jpegs = jpeg_decoder()
         if decode_jpegs is None or not has_triton():
             missing = "torchcodec" if decode_jpegs is None else "triton"
-            raise SetupError(f"decoder gpu needs {missing}: install it, or choose decoder cpu.")
+            raise SetupError(say("refused.gpu_decoder", name=missing))
         from training.input.resampling import crop_batch
 
         self.pictures, self.device = pictures, device

@@ -16,6 +16,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ringside.errors import SetupError
+from ringside.words import say
 
 Part = tuple[str, ...]
 """Names of modules that stay together, such as ("layer1.0",)."""
@@ -42,10 +43,7 @@ def cut(model: nn.Module, name: str, num_stages: int, images: torch.Size) -> Cut
     """
     parts = parts_of(model, name)
     if num_stages > len(parts):
-        raise SetupError(
-            f"{name} has {len(parts)} parts and cannot be cut into {num_stages} stages; choose at "
-            f"most {len(parts)} processes."
-        )
+        raise SetupError(say("refused.cut", model=name, n=len(parts), num=num_stages))
     work, shapes = measure(model, parts, images)
     ranges = balance(work, num_stages)
     return Cut(
@@ -57,11 +55,7 @@ def cut(model: nn.Module, name: str, num_stages: int, images: torch.Size) -> Cut
 def parts_of(model: nn.Module, name: str) -> list[Part]:
     """Stem, every block, head: the smallest pieces with one tensor between two of them."""
     if not isinstance(model, ResNet):
-        raise SetupError(
-            f"model_parallel cuts models of timm's ResNet family, such as resnet50, "
-            f"resnext50_32x4d or seresnet50, and {name} is none; choose one of them or the preset "
-            "ddp."
-        )
+        raise SetupError(say("refused.no_resnet", model=name))
     blocks = [(f"{layer}.{i}",) for layer in LAYERS for i in range(len(getattr(model, layer)))]
     return [STEM, *blocks, HEAD]
 
@@ -85,9 +79,7 @@ def measure(
         with FlopCounterMode(display=False) as counter, torch.no_grad():
             torch.func.functional_call(model, weights, (torch.empty(images, device="meta"),))
     except (RuntimeError, ValueError) as error:
-        raise SetupError(
-            f"The model cannot take images of {images[-1]} px ({error}); choose another image size."
-        ) from error
+        raise SetupError(say("refused.size_of_stages", n=images[-1], reason=error)) from error
     finally:
         for handle in handles:
             handle.remove()

@@ -12,6 +12,7 @@ from ringside.errors import SetupError
 from ringside.measurements import Arm, ArmName, Experiment
 from ringside.measurements.store import key_of_spec
 from ringside.spec import RunSpec
+from ringside.words import say
 from training.observation import device_name, versions
 from training.probes.bench import Bench
 from training.probes.blocks import Block, settle, timed_blocks
@@ -66,10 +67,7 @@ def _refuse_without_meaning(spec: RunSpec) -> None:
 def _refuse_counted(per_step: float | None, spec: RunSpec) -> None:
     # SyncBatchNorm's statistics are no reduction of gradients, and stay.
     if per_step and not spec.training.sync_batchnorm:
-        raise SetupError(
-            f"{per_step:.1f} collectives a step were counted in steps without reduction; the "
-            "figure would mean nothing."
-        )
+        raise SetupError(say("refused.counted", n=per_step))
 
 
 def _arm(name: ArmName, bench: Bench, blocks: Sequence[Block]) -> Arm:
