@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import msgspec
 
 from app.commands.tables import DASH, number, plain_console, plain_table
-from ringside.durations import duration
-from ringside.errors import RingsideError
+from ringside.errors import RingsideError, RunDirError
 from ringside.hardware import Hardware, read_hardware
+from ringside.launch.bench_words import plan_line, progress_line
 from ringside.launch.occupied import require_idle
-from ringside.launch.step_bench import StepBench, TimedStep, label
+from ringside.launch.step_bench import StepBench, TimedStep, is_near, lead
+from ringside.measurements import StepTiming
+from ringside.measurements.store import Store
 from ringside.presets import Library
 from ringside.request import RunRequest, resolve
 from ringside.rundir import runs_root
@@ -22,20 +23,25 @@ from ringside.spec import RunSpec
 from ringside.words import percent
 
 GIB = 2**30
-NEAR = 0.05
-"""Presets whose images/s differ by less, or by less than their blocks spread, are as fast."""
 
 
 def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json: bool) -> int:
-    """Measure and print, the fastest first; 1 when nothing could be timed, 130 when cut short."""
+    """Measure, keep and print, the fastest first.
+
+    1 when nothing could be timed, 130 when cut short.
+    """
     hardware, root = read_hardware(), runs_root()
     specs, refused = _resolved(request, presets, hardware)
     require_idle(root, hardware)
-    bench = StepBench(specs, seconds=seconds, synthetic=request.data.startswith("synthetic"))
+    bench, store = StepBench(specs, seconds=seconds), Store(root)
     _tell(plan_line(bench))
     is_whole = True
     try:
-        bench.run(hardware, lambda number, spec, left_s: _tell(_line(bench, number, spec, left_s)))
+        bench.run(
+            hardware,
+            lambda number, spec, left_s: _tell(progress_line(bench, number, spec, left_s)),
+            lambda found: _keep(store, found),
+        )
     except KeyboardInterrupt:
         is_whole = False
         _tell("Cut short; what was timed stands.")
@@ -48,13 +54,6 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
     if not is_whole:
         return 130
     return 0 if rows else 1
-
-
-def plan_line(bench: StepBench) -> str:
-    """How many launches there will be, and about how long they take."""
-    total, bases = len(bench.launches), bench.num_baselines
-    beside = f", {bases} of them one device for comparison" if bases else ""
-    return f"{total} {_launches(total)}{beside}: about {_about(bench.guess_s)}. Nothing is trained."
 
 
 def _resolved(
@@ -72,22 +71,12 @@ def _resolved(
     return specs, refused
 
 
-def _line(bench: StepBench, number: int, spec: RunSpec, left_s: float) -> str:
-    devices = "1 device" if spec.num_devices == 1 else f"{spec.num_devices} devices"
-    return (
-        f"{number} of {len(bench.launches)}: {label(spec)}, {devices}, {spec.micro_batch} images "
-        f"each; about {_about(left_s)} left"
-    )
-
-
-def _about(seconds: float) -> str:
-    """Whole minutes from two on, else tens of seconds."""
-    unit = 60 if seconds >= 120 else 10
-    return duration(max(unit, unit * round(seconds / unit)))
-
-
-def _launches(num: int) -> str:
-    return "launch" if num == 1 else "launches"
+def _keep(store: Store, found: StepTiming) -> None:
+    """The table is what was asked for: it comes though nothing can be written."""
+    try:
+        store.save(found)
+    except RunDirError as error:
+        _tell(str(error))
 
 
 def _tell(line: str) -> None:
@@ -132,15 +121,14 @@ def notes(rows: Sequence[TimedStep]) -> Iterator[str]:
         yield f"Slower than one device: {', '.join(slower)}. `ringside doctor` finds out why."
     if len(several) > 1:
         first, second = several[:2]
-        lead = first.samples_per_s / second.samples_per_s - 1
-        noise = math.hypot(*(row.spread_ms / row.step_ms for row in (first, second)))
-        if lead < max(NEAR, noise):
+        ahead, noise = lead(first, second)
+        if is_near(first, second):
             yield (
-                f"{first.preset} and {second.preset} are about as fast: {percent(lead, 1)} apart, "
+                f"{first.preset} and {second.preset} are about as fast: {percent(ahead, 1)} apart, "
                 f"with a spread of {percent(noise, 1)}."
             )
         else:
-            yield f"{first.preset} is the fastest, {percent(lead)} before {second.preset}."
+            yield f"{first.preset} is the fastest, {percent(ahead)} before {second.preset}."
     if len({row.global_batch / row.num_devices for row in several}) > 1:
         yield "Presets that accumulate have a larger global batch, and with it other scores."
     yield "Speed-up is over one device at the same precision and images each. Scores need a run."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ringside.shelf.measured import Measured, Trial
 
 SHORT_CHECKSUM = 12
+COLUMNS = ("preset", "what", "devices", "origin", "checksum", "author")
 
 
 def list_presets(*, as_json: bool) -> None:
@@ -31,7 +32,7 @@ def list_presets(*, as_json: bool) -> None:
         found = trials(runs_root())
         print_json([summary_json(preset, library, places, found) for preset in library])
     else:
-        print_columns([_row(preset) for preset in library])
+        print_columns([COLUMNS, *map(_row, library)])
         for name, plain in library.shadowed.items():
             holder = library.presets[plain].origin
             print(f"{name}: the name {plain} belongs to the {holder} preset")

@@ -17,7 +17,8 @@ import msgspec
 from app.views.child import Child
 from app.views.doctor import DoctorView
 from app.views.doctor_messages import Answer, Refused, Seen, Visit
-from ringside.measurements.store import FOLDER
+from ringside.measurements import StepTiming
+from ringside.measurements.store import FOLDER, prefix_of
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.words import in_this_language, say, spoken
 
@@ -30,6 +31,9 @@ RETRY_PAUSE_S = 30.0
 """How long a visit that failed stands before it is tried again."""
 LIVE_PAUSE_S = 60
 """How often a run under way is looked at again, at most: looking takes seconds of a core."""
+
+UNREAD = prefix_of(StepTiming)
+"""Measurements that no visit reads."""
 
 _decoder = msgspec.json.Decoder(Answer)
 Signature = tuple[Any, ...]
@@ -152,7 +156,13 @@ def _ended_runs(root: Path) -> tuple[int, int]:
 def _files(folder: Path) -> tuple[tuple[str, int], ...]:
     try:
         with os.scandir(folder) as entries:
-            return tuple(sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries))
+            return tuple(
+                sorted(
+                    (entry.name, entry.stat().st_mtime_ns)
+                    for entry in entries
+                    if not entry.name.startswith(UNREAD)
+                )
+            )
     except OSError:
         return ()
 

@@ -21,6 +21,7 @@ from app.views.measuring_messages import Done, Failed, Message, Order, Said, Wha
 from ringside.errors import RingsideError
 from ringside.hardware import Hardware
 from ringside.launch.occupied import require_idle
+from ringside.spec import RunSpec
 from ringside.words import in_this_language, say, spoken
 
 log = logging.getLogger("ringside.page")
@@ -37,6 +38,7 @@ class MeasuringState:
     kind: Literal["none", "running", "stopping", "done", "failed", "stopped"] = "none"
     what: What = "machine"
     run_id: str | None = None
+    specs: tuple[RunSpec, ...] = ()
     line: str = ""
     started_t: float | None = None
 
@@ -61,22 +63,27 @@ class Measuring:
         with self._lock:
             return self._state
 
-    def start(self, what: What, hardware: Hardware, run_id: str | None = None) -> None:
+    def start(
+        self, what: What, hardware: Hardware, run_id: str | None = None,
+        specs: tuple[RunSpec, ...] = (),
+    ) -> None:  # fmt: skip
         """Begin; asked for what is under way already, nothing more happens.
 
-        RingsideError while another measurement or a run uses the devices.
+        `run_id` for an experiment, `specs` for presets. RingsideError while another measurement or
+        a run uses the devices.
         """
         with self._lock:
             now = self._state
             if now.under_way:
-                if (now.what, now.run_id) == (what, run_id):
+                if (now.what, now.run_id, now.specs) == (what, run_id, specs):
                     return
                 raise RingsideError(say("consult.measuring_busy"))
             require_idle(self.root, hardware)
-            request = msgspec.json.encode(Order(what, str(self.root), run_id, spoken()))
+            order = Order(what, str(self.root), run_id, specs, spoken())
+            request = msgspec.json.encode(order)
             child = self._child = Child(WORKER, request=request, timeout_s=TIMEOUT_S)
             self._state = MeasuringState(
-                "running", what, run_id, say("consult.measuring"), time.time()
+                "running", what, run_id, specs, say("consult.measuring"), time.time()
             )
         threading.Thread(target=in_this_language(self._follow), args=(child,), daemon=True).start()
 
@@ -124,6 +131,7 @@ def _ended(state: MeasuringState, last: Message | None, child: Child) -> Measuri
         case Failed(sentence):
             return replace(state, kind="failed", line=sentence)
     if child.stopped:
-        return replace(state, kind="stopped", line=say("consult.was_stopped"))
+        key = "bench.stopped" if state.what == "presets" else "consult.was_stopped"
+        return replace(state, kind="stopped", line=say(key))
     key = "consult.too_long" if child.timed_out else "consult.measuring_broken"
     return replace(state, kind="failed", line=say(key))

@@ -6,15 +6,20 @@ from typing import Literal
 
 import msgspec
 
-What = Literal["machine", "experiment"]
+from ringside.spec import RunSpec
+
+What = Literal["machine", "experiment", "presets"]
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What to measure: this machine, or the controlled experiment of a run below `root`."""
+    """What to measure: this machine, the controlled experiment of a run below `root`, or a few
+    steps of each of `specs`.
+    """
 
     what: What
     root: str
     run_id: str | None = None
+    specs: tuple[RunSpec, ...] = ()
     language: str = "en"
 
 

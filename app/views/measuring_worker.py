@@ -7,6 +7,7 @@ does. What it finds is stored beside the runs, as the terminal's commands do.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,13 @@ from app.views.child import end_with_the_page, tell_the_page
 from app.views.measuring_messages import Done, Failed, Message, Order, Said
 from ringside.doctor import measuring
 from ringside.errors import RingsideError
+from ringside.hardware import read_hardware
+from ringside.launch.bench_words import outcome_line, progress_line
+from ringside.launch.occupied import require_idle
+from ringside.launch.step_bench import StepBench
+from ringside.measurements.store import Store
 from ringside.rundir import RunDir
+from ringside.spec import RunSpec
 from ringside.words import say, speak
 
 
@@ -24,16 +31,22 @@ def main() -> int:
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
     speak(order.language)
     end_with_the_page()
-    root = Path(order.root)
     try:
-        run = RunDir(root / order.run_id) if order.run_id else None
-        answer: Message = Done(measure_run(run, root) if run else measure_machine(root))
+        answer: Message = Done(_measured(order, Path(order.root)))
     except RingsideError as error:
         answer = Failed(str(error))
     except KeyboardInterrupt:
         return 130
     tell_the_page(answer)
     return int(isinstance(answer, Failed))
+
+
+def _measured(order: Order, root: Path) -> str:
+    if order.what == "presets":
+        return time_presets(order.specs, root)
+    if order.run_id:
+        return measure_run(RunDir(root / order.run_id), root)
+    return measure_machine(root)
 
 
 def measure_machine(root: Path) -> str:
@@ -48,6 +61,19 @@ def measure_run(run: RunDir, root: Path) -> str:
     """The controlled experiment of a run."""
     measuring.measure_run(run, root, _say)
     return say("consult.experiment_done")
+
+
+def time_presets(specs: Sequence[RunSpec], root: Path) -> str:
+    """A few steps of each, and of one device beside them; each is stored as soon as it is timed."""
+    hardware = read_hardware()
+    require_idle(root, hardware)
+    bench, store = StepBench(specs), Store(root)
+    bench.run(
+        hardware,
+        lambda number, spec, left_s: _say(progress_line(bench, number, spec, left_s)),
+        store.save,
+    )
+    return outcome_line(bench)
 
 
 def _say(line: str) -> None:

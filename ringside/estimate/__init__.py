@@ -10,7 +10,7 @@ measure.
 
 from ringside.estimate.calibration import Calibration, calibrate
 from ringside.estimate.estimate import Estimate, Inputs, estimate
-from ringside.estimate.keeping import Outcome, inputs_for, outcome_of, store_estimate
+from ringside.estimate.keeping import Outcome, gpu_name, inputs_for, outcome_of, store_estimate
 
 __all__ = [
     "Calibration",
@@ -19,6 +19,7 @@ __all__ = [
     "Outcome",
     "calibrate",
     "estimate",
+    "gpu_name",
     "inputs_for",
     "outcome_of",
     "store_estimate",

@@ -48,7 +48,7 @@ def inputs_for(
     store = Store(root)
     sweep = nearest_sweep(store, spec, hardware) if spec.num_processes > 1 else None
     return Inputs(
-        description=store.description(spec, _device_name(spec, hardware), hardware=hardware),
+        description=store.description(spec, gpu_name(spec, hardware), hardware=hardware),
         sweep=sweep,
         num_samples=num_samples_of(spec, is_hurried=is_hurried),
         data_rate_per_s=data_rate_per_s,
@@ -116,7 +116,7 @@ def _error(predicted: float | None, measured: float | None) -> float | None:
     return None if predicted is None or not measured else predicted / measured - 1
 
 
-def _device_name(spec: RunSpec, hardware: Hardware) -> str | None:
+def gpu_name(spec: RunSpec, hardware: Hardware) -> str | None:
     """The name of the GPU that trains; on a CPU the key of the model is all there is."""
     named = {gpu.index: gpu.name for gpu in hardware.gpus}
     return next((named[index] for index in spec.gpu_ids if index in named), None)

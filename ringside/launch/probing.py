@@ -18,7 +18,15 @@ from ringside.environment_lint import lint
 from ringside.errors import LaunchError, RingsideError
 from ringside.hardware import Hardware
 from ringside.launch.probe import launch_probe, probe_folder
-from ringside.measurements import Arm, ArmName, Description, Experiment, Series, Sweep
+from ringside.measurements import (
+    Arm,
+    ArmName,
+    Description,
+    Experiment,
+    Series,
+    StepTiming,
+    Sweep,
+)
 from ringside.measurements.derived import one_device, spec_of_arm
 from ringside.measurements.keys import key_of_machine, key_of_spec, transport_variables
 from ringside.measurements.transport import log_variables, transport_of
@@ -219,7 +227,7 @@ def measure_experiment(
 def measure_step(
     spec: RunSpec, hardware: Hardware, *, seconds: float = 8.0, decoder: str | None = None,
     synthetic: bool = False, timeout_s: float = 300.0,
-) -> Arm:  # fmt: skip
+) -> StepTiming:  # fmt: skip
     """The request's own step, with its images or with made-up ones that lie on the device.
 
     `decoder`: what reads the images, where an earlier measurement chose. LaunchError when it cannot
@@ -231,7 +239,11 @@ def measure_step(
         _with_decoder(spec_of_arm(spec, "many"), decoder), name, seconds=seconds,
         timeout_s=timeout_s, environment=dict(spec.environment),
     )  # fmt: skip
-    return found.arms[0]
+    return StepTiming(
+        t=found.t, key=key_of_spec(spec), spec=spec, device_name=found.device_name,
+        arm=found.arms[0], versions=found.versions, num_cores=found.num_cores,
+        transport=transport_variables(os.environ | spec.environment),
+    )  # fmt: skip
 
 
 def _there_and_back(names: Sequence[ArmName]) -> list[ArmName]:

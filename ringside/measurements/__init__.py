@@ -10,8 +10,9 @@ loads torch or numpy when it is imported.
 from ringside.measurements.description import Crowded, Description, Gradient, StepProfile
 from ringside.measurements.experiment import Arm, ArmName, Experiment
 from ringside.measurements.sweep import Point, Series, Sweep
+from ringside.measurements.timing import StepTiming
 
 __all__ = [
     "Arm", "ArmName", "Crowded", "Description", "Experiment", "Gradient", "Point", "Series",
-    "StepProfile", "Sweep",
+    "StepProfile", "StepTiming", "Sweep",
 ]  # fmt: skip

@@ -8,10 +8,13 @@ from ringside.cores import num_cores
 from ringside.hardware import Hardware
 from ringside.measurements.description import Description
 from ringside.measurements.experiment import Experiment
+from ringside.measurements.timing import StepTiming
 from ringside.spec import Device
 
 
-def fits(found: Experiment | Description, device: Device, hardware: Hardware | None = None) -> bool:
+def fits(
+    found: Experiment | StepTiming | Description, device: Device, hardware: Hardware | None = None
+) -> bool:
     """Against `hardware`, or this machine now. What nobody wrote down excludes nothing.
 
     GPUs are compared by their names alone; how fast a CPU is, its cores tell as much as its name.

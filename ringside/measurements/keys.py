@@ -24,6 +24,11 @@ _BESIDE_THE_SETTINGS = (
     "pretrained", "best_by", "save_every_steps", "early_stop_epochs", "trackers", "timeout_s",
     "pos_weight_cap", "label_smoothing",
 )  # fmt: skip
+# Neither does how a run waits and ends. These stay at their defaults instead of going, so that what
+# was measured of runs that wait for nobody still fits.
+_OF_THE_RUN: dict[str, Any] = {
+    "queue": False, "beside": False, "time_limit_s": None, "retries": 0, "retry_of": None,
+}  # fmt: skip
 # What shapes the step of one device, whatever ties it to the others.
 _OF_THE_MODEL = (
     "optimizer", "momentum", "clip_norm", "channels_last", "compile", "compile_mode",
@@ -65,6 +70,7 @@ def fields_of_step(spec: RunSpec) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(spec)
     for name in _BESIDE_THE_STEP:
         fields.pop(name, None)
+    fields |= _OF_THE_RUN
     defaults = msgspec.to_builtins(TrainingSettings())
     fields["training"] = {
         name: value

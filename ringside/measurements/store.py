@@ -30,15 +30,17 @@ from ringside.measurements.keys import (
     transport_variables,
 )
 from ringside.measurements.sweep import Sweep
+from ringside.measurements.timing import StepTiming
 from ringside.rundir import iter_files, write_atomic
 from ringside.spec import FORMAT, RunSpec
 from ringside.words import say
 
-__all__ = ["Store", "key_of_machine", "key_of_model", "key_of_spec"]
+__all__ = ["Store", "key_of_machine", "key_of_model", "key_of_spec", "prefix_of"]
 
 FOLDER = "measurements"
 
-Measurement = TypeVar("Measurement", Sweep, Experiment, Description)
+Measurement = TypeVar("Measurement", Sweep, Experiment, StepTiming, Description)
+OfStep = TypeVar("OfStep", Experiment, StepTiming)
 
 
 class Store:
@@ -47,10 +49,10 @@ class Store:
     def __init__(self, runs_root: Path) -> None:
         self.folder = runs_root / FOLDER
 
-    def save(self, measurement: Sweep | Experiment | Description) -> Path:
+    def save(self, measurement: Sweep | Experiment | StepTiming | Description) -> Path:
         """Keep one measurement under its own key; RunDirError where that cannot be written."""
-        kind = type(measurement).__name__.lower()
-        name = f"{kind}-{measurement.key}-{round(1000 * measurement.t)}.json"
+        prefix = prefix_of(type(measurement))
+        name = f"{prefix}{measurement.key}-{round(1000 * measurement.t)}.json"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -82,14 +84,14 @@ class Store:
         On `device_name` where it is given, and with the torch (on a CPU the cores, too) of
         `hardware`, which is this machine where it is left out.
         """
-        transport = transport_variables(_of_ranks(spec.environment, inherited))
-        return _latest(
-            one
-            for one in self._with_key(Experiment, key_of_spec(spec))
-            if device_name in (None, one.device_name)
-            and one.transport == transport
-            and fits(one, spec.device, hardware)
-        )
+        return self._of_step(Experiment, spec, device_name, inherited, hardware)
+
+    def timing(
+        self, spec: RunSpec, device_name: str | None = None, *,
+        inherited: Mapping[str, str] | None = None, hardware: Hardware | None = None,
+    ) -> StepTiming | None:  # fmt: skip
+        """The latest of a request's step alone, by the rules of `experiment`."""
+        return self._of_step(StepTiming, spec, device_name, inherited, hardware)
 
     def description(
         self, spec: RunSpec, device_name: str | None = None, *, hardware: Hardware | None = None
@@ -107,14 +109,32 @@ class Store:
         own = (one for one in found if spec.micro_batch in (p.batch for p in one.profiles))
         return _latest(own) or _latest(found)
 
+    def _of_step(
+        self, kind: type[OfStep], spec: RunSpec, device_name: str | None,
+        inherited: Mapping[str, str] | None, hardware: Hardware | None,
+    ) -> OfStep | None:  # fmt: skip
+        transport = transport_variables(_of_ranks(spec.environment, inherited))
+        return _latest(
+            one
+            for one in self._with_key(kind, key_of_spec(spec))
+            if device_name in (None, one.device_name)
+            and one.transport == transport
+            and fits(one, spec.device, hardware)
+        )
+
     def _with_key(self, kind: type[Measurement], key: str) -> Iterator[Measurement]:
-        for path in iter_files(self.folder, f"{kind.__name__.lower()}-{key}-*.json"):
+        for path in iter_files(self.folder, f"{prefix_of(kind)}{key}-*.json"):
             try:
                 found = msgspec.json.decode(path.read_bytes(), type=kind)
             except (OSError, msgspec.DecodeError, ValueError):
                 continue
             if found.key == key and found.format <= FORMAT:
                 yield found
+
+
+def prefix_of(kind: type[Sweep | Experiment | StepTiming | Description]) -> str:
+    """What the names of its files begin with."""
+    return f"{kind.__name__.lower()}-"
 
 
 def _of_ranks(added: Mapping[str, str], inherited: Mapping[str, str] | None) -> dict[str, str]:

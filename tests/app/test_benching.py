@@ -6,12 +6,15 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ringside.errors import LaunchError
 from ringside.hardware import Hardware
 from ringside.launch.step_bench import TimedStep
-from ringside.measurements import Arm
+from ringside.measurements import Arm, StepTiming
+from ringside.measurements.store import FOLDER, Store, key_of_spec
+from ringside.rundir import runs_root
 
 CLONE = Path(__file__).parents[2]
 MACHINE = Hardware(num_cores=2)
@@ -31,10 +34,11 @@ def steps(monkeypatch):
             given = by_preset.get(f"{spec.preset}_{precision}", by_preset.get(spec.preset))
             if isinstance(given, BaseException):
                 raise given
-            return Arm(
+            arm = Arm(
                 name="many", num_processes=spec.num_processes, data_ms=0.01 * given,
                 step_ms=tuple(given * ratio for ratio in BLOCKS), decoder="cpu",
             )  # fmt: skip
+            return StepTiming(t=1.0, key=key_of_spec(spec), spec=spec, device_name="cpu", arm=arm)
 
         monkeypatch.setattr("ringside.launch.step_bench.measure_step", measure)
         monkeypatch.setattr("app.commands.benching.read_hardware", lambda: MACHINE)
@@ -125,6 +129,17 @@ def test_what_was_timed_stands_when_it_is_cut_short(ringside, steps):
     assert code == 130
     assert [one["preset"] for one in json.loads(out)["presets"]] == ["single"]
     assert "Cut short; what was timed stands." in err
+    (kept,) = (runs_root() / FOLDER).iterdir()
+    assert msgspec.json.decode(kept.read_bytes(), type=StepTiming).spec.preset == "single"
+
+
+def test_what_cannot_be_kept_is_printed_all_the_same(ringside, steps):
+    steps(ddp=20.0, single=16.0)
+    runs_root().mkdir(parents=True, exist_ok=True)
+    (runs_root() / FOLDER).write_text("in the way")
+    code, out, err = ringside("bench", "ddp", *ASKED, "--json")
+    assert (code, len(json.loads(out)["presets"])) == (0, 2)
+    assert "cannot be written" in err
 
 
 def test_mistakes_are_one_sentence(ringside, steps):
@@ -158,3 +173,8 @@ def test_two_real_processes_and_one(ringside):
     assert ddp["speedup"] == pytest.approx(ddp["samples_per_s"] / single["samples_per_s"], rel=1e-6)
     assert ddp["data_ms"] is None
     assert ddp["step_ms"] > 0 < single["step_ms"]
+    files = sorted((runs_root() / FOLDER).iterdir())
+    kept = [msgspec.json.decode(file.read_bytes(), type=StepTiming) for file in files]
+    assert {one.arm.name for one in kept} == {"many_synthetic"}
+    for one in kept:
+        assert Store(runs_root()).timing(one.spec, one.device_name) == one

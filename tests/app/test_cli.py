@@ -305,7 +305,7 @@ def test_text_in_brackets_is_shown_as_it_is(ringside, root, make_spec, write_run
 
 def test_presets_for_people(ringside):
     _, out, _ = ringside("presets", "list")
-    assert out.splitlines()[0].split()[0] == "single"
+    assert [line.split()[0] for line in out.splitlines()[:2]] == ["preset", "single"]
     _, out, _ = ringside("presets", "show", "ddp")
     assert [word for word in ("why ", "when ", "limits ", "MULTI_GPU") if word not in out] == []
 

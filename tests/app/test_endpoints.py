@@ -26,14 +26,16 @@ ACTS = {
     "archive", "delete_run", "move_in_queue", "pause_queue", "resume_queue",
     "save_form", "clone_preset", "rename_preset", "delete_preset", "bring_back", "save_preset",
     "save_import", "make_playbook", "playbook_of_run", "playbook_of_runs", "import_playbook",
-    "unpack_playbook", "remove_playbook", "replay_playbook",
+    "unpack_playbook", "remove_playbook", "replay_playbook", "time_presets", "stop_timing",
 }  # fmt: skip
 """What changes something; a new one has to be named here."""
 
 ASKS = {"preview", "ask_to_measure", "ask_to_delete"}
 """What may take the token without changing anything: it shows or asks."""
 
-NEEDS_NO_RUN = {"check_machine", "stop_measuring", "clean_up", "pause_queue", "resume_queue"}
+NEEDS_NO_RUN = {
+    "check_machine", "stop_measuring", "stop_timing", "clean_up", "pause_queue", "resume_queue",
+}  # fmt: skip
 """What the token alone sets off, whatever the fields say."""
 
 DEEP = "[" * 400 + "]" * 400

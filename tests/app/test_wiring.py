@@ -59,6 +59,7 @@ def test_every_event_is_named_and_private(site):
         "import_playbook", "unpack_playbook", "ask_to_remove", "keep_playbook", "remove_playbook",
         "replay_playbook", "replay_playbook_open", "playbook_of_run", "playbook_of_run_open",
         "playbook_of_runs", "playbook_of_runs_open", "name_form", "save_form", "close_saving",
+        "time_presets", "stop_timing", "poll_timing",
     }  # fmt: skip
     assert {event.api_visibility for event in site.fns.values()} == {"private"}
 
@@ -71,6 +72,7 @@ def test_pollers_do_not_queue_and_do_not_wait_for_each_other(site):
             "compare", "poll_compare", "open_compare", "redraw_curves", "poll_doctor",
             "open_doctor", "settle", "find_runs", "open_library", "show_preset", "check_preset",
             "show_playbook", "poll_making", "preset_difference", "playbook_difference",
+            "poll_timing",
         ):  # fmt: skip
             assert not event.queue
             assert event.concurrency_limit is None
@@ -122,6 +124,7 @@ def test_the_token_is_on_every_page_that_changes_something(site, settings):
             "bring_back",
             "clone_preset", "rename_preset", "make_playbook", "import_playbook", "remove_playbook",
             "replay_playbook", "unpack_playbook", "playbook_of_run", "playbook_of_runs",
+            "time_presets", "stop_timing",
         ):  # fmt: skip
             assert any(part.elem_id == "token" for part in event.inputs)
 

@@ -1,12 +1,15 @@
-"""The Train page of a machine with two GPUs that are not there: nothing is started here."""
+"""The Train page of a machine with two GPUs that are not there: nothing is trained here."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from ringside.hardware import Gpu, Hardware
+from ringside.measurements.store import FOLDER
 from ringside.records import write_owner
 from ringside.request import RunRequest, resolve
 from ringside.rundir import RunDir
@@ -14,8 +17,31 @@ from tests.browser.conftest import Site
 
 pytestmark = pytest.mark.browser
 
+# The last launch takes until somebody says go; two devices do twice as much in a step.
+WORKER = """
+import pathlib, sys, time
+from app.views import measuring_worker
+from ringside.hardware import Gpu, Hardware
+from ringside.launch import step_bench
+from ringside.measurements import Arm, StepTiming
+from ringside.measurements.store import key_of_spec
+
+def measure(spec, hardware, **_):
+    while spec.preset == "fsdp" and not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.1)
+    arm = Arm(name="many", num_processes=spec.num_processes, step_ms=(20.0,) * 5,
+              memory_bytes=21_200_000_000)
+    return StepTiming(t=time.time(), key=key_of_spec(spec), spec=spec, device_name="NVIDIA H200",
+                      arm=arm)
+
+step_bench.measure_step = measure
+measuring_worker.read_hardware = Hardware
+sys.exit(measuring_worker.main())
+"""
 # Somebody else computes on GPU 1; the machine is read where the page reads it.
-SERVE = """
+SERVE = (
+    f"WORKER = {WORKER!r}\n"
+    + """
 import pathlib, sys
 import app.page.settings as settings
 from app.page import serve
@@ -39,8 +65,13 @@ settings.PageSettings.__init__ = lambda *given, **named: make(
     *given, **{"hardware": hardware()} | named
 )
 gpus.states_now = states
+
+# The worker is the real one but for the launches.
+from app.views import measuring
+measuring.WORKER = (sys.executable, "-c", WORKER, sys.argv[1] + ".go")
 serve(runs_root=pathlib.Path(sys.argv[1]), port=int(sys.argv[2]))
 """
+)
 GPUS = Hardware(
     gpus=tuple(
         Gpu(index=i, name="NVIDIA H200", uuid=f"GPU-{i}", memory_total_bytes=141 * 10**9,
@@ -96,6 +127,29 @@ def test_a_gpu_is_chosen_by_number_and_a_warning_is_accepted_first(open_tab):
     tab.keyboard.press("Space")
     tab.locator("#field-accepted .rs-h2", has_text="to decide").wait_for(state="detached")
     assert warning.locator("input").is_checked()
+
+
+def test_strategies_are_timed_and_their_cards_say_so(open_tab, site, artefacts):
+    tab = open_tab()
+    tab.wait_for_selector("#timing-cost >> text=/6 launches, 2 of them one device .* about 2 min/")
+    tab.locator("#time-presets").click()
+    tab.wait_for_selector("#timing >> text=/6 of 6: fsdp, 2 devices, 128 images each; .* left/")
+    assert not tab.locator("#time-presets").is_enabled()
+    other = open_tab(width=390, dark=True)  # it belongs to the server, not to the tab
+    other.locator("#stop-timing").wait_for()
+    assert other.evaluate("document.documentElement.scrollWidth") <= 390
+    site.root.with_name("runs.go").touch()
+    tab.wait_for_selector("#timing >> text=/4 strategies timed; ddp_accum4 is the fastest/")
+    card = tab.locator("label:has(input[value=ddp])")
+    measured = "measured here: 2.00× · 20.0 ms a step · 12,800 images/s · 21.2 GB"
+    card.locator(".rs-estimate", has_text=measured).wait_for()
+    tab.locator("#stop-timing").wait_for(state="hidden")
+    assert tab.locator("#time-presets").is_enabled()
+    tab.screenshot(path=artefacts / "train-timed-light-1280.png", full_page=True)
+    tab.locator("#field-batch input").fill("64")
+    card.locator(".rs-estimate", has_text=re.compile("^$")).wait_for(state="attached")
+    other.locator("label:has(input[value=ddp]) .rs-estimate", has_text=measured).wait_for()
+    shutil.rmtree(site.root / FOLDER)
 
 
 def test_who_holds_a_gpu_is_said_and_waiting_is_the_default(open_tab, held):

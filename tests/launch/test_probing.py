@@ -20,6 +20,7 @@ from ringside.launch.probing import (
     SOCKETS,
     measure_description,
     measure_experiment,
+    measure_step,
     measure_sweep,
     trials_for,
 )
@@ -397,3 +398,18 @@ def test_the_transport_of_real_logs(tmp_path: Path, name: str, transport: str) -
     found = transport_of(tmp_path)
     assert found is not None
     assert found.startswith(transport)
+
+
+def test_a_step_is_kept_as_it_was_asked_for(
+    launched: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decoder that was chosen for it stands in the arm; variables of the ranks beside it."""
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    calls = launched(step("many", 10.0), step("many_synthetic", 9.0))
+    found = measure_step(SPEC, MACHINE, seconds=2.0, decoder="gpu")
+    assert (found.key, found.spec, found.arm.decoder) == (key_of_spec(SPEC), SPEC, "gpu")
+    assert (found.device_name, found.transport) == ("H200", {"NCCL_ALGO": "Ring"})
+    ((_, spec, words, _),) = calls
+    assert (spec.training.decoder, words) == ("gpu", ["--seconds", "2.0"])
+    assert measure_step(SPEC, MACHINE, synthetic=True).arm.name == "many_synthetic"
+    assert calls[1][2][2:] == ["--synthetic"]

@@ -14,7 +14,7 @@ import pytest
 from ringside.cores import num_cores as usable_cores
 from ringside.errors import RunDirError
 from ringside.hardware import Gpu, Hardware
-from ringside.measurements import Arm, Description, Experiment, StepProfile, Sweep
+from ringside.measurements import Arm, Description, Experiment, StepProfile, StepTiming, Sweep
 from ringside.measurements.store import Store, key_of_machine, key_of_model, key_of_spec
 from ringside.rundir import list_run_dirs
 from ringside.spec import RunSpec
@@ -50,14 +50,21 @@ def experiment(spec: RunSpec, t: float = 1.0, device: str = "H200") -> Experimen
     return Experiment(t=t, key=key_of_spec(spec), spec=spec, device_name=device, arms=(arm,))
 
 
+def timing(spec: RunSpec, t: float = 1.0, device: str = "H200") -> StepTiming:
+    arm = Arm(name="many", num_processes=2, step_ms=(1.0, 2.0))
+    return StepTiming(t=t, key=key_of_spec(spec), spec=spec, device_name=device, arm=arm)
+
+
 def test_what_was_saved_comes_back_and_is_no_run(
     root: Path, make_spec: Callable[..., RunSpec]
 ) -> None:
     store, spec = Store(root), make_spec("ddp")
     kept = [sweep(key_of_machine(MACHINE, 2, {})), experiment(spec), description(spec)]
+    kept.append(timing(spec, t=2.0))  # later than the experiment, and no experiment
     for one in kept:
         store.save(one)
-    assert [store.sweep(MACHINE, 2), store.experiment(spec), store.description(spec)] == kept
+    found = [store.sweep(MACHINE, 2), store.experiment(spec), store.description(spec)]
+    assert [*found, store.timing(spec)] == kept
     assert list_run_dirs(root) == []
 
 
@@ -74,6 +81,7 @@ def test_the_latest_is_taken_and_the_others_stay(root: Path) -> None:
 def test_an_empty_store_has_nothing(root: Path, make_spec: Callable[..., RunSpec]) -> None:
     store, spec = Store(root), make_spec("ddp")
     assert (store.sweep(MACHINE, 2), store.experiment(spec), store.description(spec)) == (None,) * 3
+    assert store.timing(spec) is None
 
 
 def test_a_sweep_fits_its_own_devices_ranks_torch_and_transport(
@@ -108,6 +116,8 @@ def test_an_experiment_fits_every_request_with_the_same_step(
     same = [
         replace(spec, preset="mine", epochs=90, seed=7, sources={"a": "flag"}, weights="/w"),
         replace(spec, profile_steps=3),
+        replace(spec, queue=True),
+        replace(spec, beside=True, time_limit_s=60, retries=1),
         with_training(spec, learning_rate=1.0, trackers=("tensorboard",), timeout_s=60),
     ]
     other = [
@@ -156,6 +166,9 @@ def test_another_device_does_not_fit(root: Path, make_spec: Callable[..., RunSpe
     store, spec = Store(root), make_spec("ddp")
     store.save(description(spec, device="A100"))
     store.save(experiment(spec, device="A100"))
+    store.save(timing(spec, device="A100"))
+    assert store.timing(spec, "H200") is None
+    assert store.timing(spec, "A100") is not None
     assert (store.description(spec, "H200"), store.experiment(spec, "H200")) == (None, None)
     assert store.description(spec, "A100") is not None
     assert store.experiment(spec, "A100") is not None
@@ -221,6 +234,8 @@ def test_a_step_of_another_torch_or_another_cpu_does_not_fit(
     known = {"versions": versions, "num_cores": num_cores}
     store.save(replace(description(spec), **known))
     store.save(replace(experiment(spec), **known))
+    store.save(replace(timing(spec), **known))
+    assert (store.timing(spec, hardware=here) is not None) == is_found
     assert (store.description(spec, hardware=here) is not None) == is_found
     assert (store.experiment(spec, hardware=here) is not None) == is_found
 
@@ -255,3 +270,18 @@ def test_an_experiment_fits_the_way_that_the_bytes_of_a_run_went(
     assert store.experiment(spec, inherited={"NCCL_ALGO": "Ring"}) is None
     monkeypatch.setenv("NCCL_P2P_DISABLE", "1")
     assert store.experiment(spec) == slow
+
+
+def test_a_timing_fits_the_same_step_and_transport_and_the_latest_wins(
+    root: Path, make_spec: Callable[..., RunSpec]
+) -> None:
+    store, spec = Store(root), make_spec("ddp")
+    off = {"NCCL_P2P_DISABLE": "1"}
+    slow = replace(timing(spec, t=9.0), transport=off)
+    for one in (timing(spec, t=5.0), timing(spec, t=3.0), slow):
+        store.save(one)
+    assert store.timing(spec, inherited={}) == timing(spec, t=5.0)
+    assert store.timing(spec, inherited=off) == slow
+    assert store.timing(make_spec("ddp", micro_batch=32), inherited={}) is None
+    made_up = replace(spec, data=replace(spec.data, source="synthetic"))
+    assert store.timing(made_up, inherited={}) is None

@@ -24,6 +24,7 @@ from app.page.train.form import Form, draw_before, draw_data, draw_run, draw_str
 from app.page.train.handlers import Handlers, Panels
 from app.page.train.plan import PlanStep
 from app.page.train.saving import SavingHandlers, draw_saving
+from app.page.train.timing import draw_timing
 from app.views.kept_form import KEY
 from ringside.words import say
 
@@ -41,7 +42,9 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     with gr.Row(elem_classes="rs-columns rs-top"):
         with gr.Column(scale=27, min_width=320, elem_classes="rs-stack"):
             data_fields, data_shown = draw_data()
-            preset, about = draw_strategies(settings)
+            with gr.Column(elem_classes="rs-card", elem_id="strategy-card"):
+                preset, about = draw_strategies(settings)
+                timing = draw_timing()
         with gr.Column(scale=20, min_width=320, elem_classes="rs-stack"):
             with gr.Column(elem_classes="rs-card", elem_id="run-card"):
                 run_fields, advanced = draw_run(settings)
@@ -54,13 +57,15 @@ def draw_train(page: gr.Blocks, settings: PageSettings) -> None:
     shown = _draw_preview() | {"advanced": advanced}
     form = Form(preset=preset, request_id=hidden("request-id"), **data_fields, **run_fields)
     step = PlanStep(
-        about=about, plan=plan, difference=difference, **buttons, **baseline,
+        about=about, plan=plan, difference=difference, cost=timing.cost, **buttons, **baseline,
         gpu_timer=gr.Timer(GPU_POLL_S, active=bool(settings.hardware.gpus)),
     )  # fmt: skip
     names = ("check_key", "check_seen", "checked")
     kept = {name: hidden(name.replace("_", "-")) for name in names}
     data = DataStep(timer=gr.Timer(POLL_S, active=False), token=token, **data_shown, **kept)
-    panels = Panels(data=data, step=step, token=token, go=hidden("go"), notice=notice, **shown)
+    panels = Panels(
+        data=data, step=step, timing=timing, token=token, go=hidden("go"), notice=notice, **shown
+    )  # fmt: skip
     _connect(page, form, panels, settings)
     SavingHandlers(saving, form, token, settings).connect()
     # The page begins anew in another language, with all that was filled in.
@@ -144,16 +149,15 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
     plan_shown = panels.step.shown(form)
     data_shown = panels.data.shown(form)
     fields = form.components().values()
-    opened = list(
-        dict.fromkeys([*fields, panels.advanced, panels.notice, *data_shown, *plan_shown])
-    )
+    also = [panels.advanced, panels.notice, *panels.timing.polled()]
+    opened = list(dict.fromkeys([*fields, *also, *data_shown, *plan_shown]))
     filled = page.load(handlers.open, None, opened, api_name="open_train", **QUICK)
     filled.then(handlers.settle, everything, plan_shown, api_name="settle", **QUICK)
     # The plan of other data is made when the data are known, not at every letter of their name.
     later = ("request_id", "source", "folder", "separator")
     others = [part.change for name, part in form.components().items() if name not in later]
     gr.on(
-        [*others, panels.data.checked.change],
+        [*others, panels.data.checked.change, panels.timing.measured.change],
         handlers.show_plan, everything, plan_shown,
         trigger_mode="always_last", api_name="plan", **QUICK,
     )  # fmt: skip
@@ -166,6 +170,7 @@ def _connect(page: gr.Blocks, form: Form, panels: Panels, settings: PageSettings
     named.then(handlers.show_plan, everything, plan_shown, api_name="data_plan", **QUICK)
     panels.step.gpu_timer.tick(handlers.poll_gpus, None, form.gpus, api_name="poll_gpus", **QUICK)
     _connect_check(handlers.data, everything)
+    handlers.timing.connect()
     _connect_buttons(handlers, everything | {panels.token})
 
 

@@ -180,20 +180,19 @@ def _draw_check() -> dict[str, Any]:
 
 def draw_strategies(settings: PageSettings) -> tuple[gr.HTML, gr.HTML]:
     """The second choice: one card a preset, and a place for words about the chosen one."""
-    with gr.Column(elem_classes="rs-card", elem_id="strategy-card"):
-        block("strategy-heading", heading(say("train.strategy")))
-        first = main_presets(settings.hardware)[0]
-        preset = gr.HTML(
-            first,
-            label=say("field.preset"),
-            html_template="${cards}",
-            cards=strategy_cards(strategies(settings.hardware), first),
-            estimates={},
-            js_on_load=CHOOSE_CARD,
-            apply_default_css=False,
-            elem_id="field-preset",
-        )
-        return preset, block("strategy-about")
+    block("strategy-heading", heading(say("train.strategy")))
+    first = main_presets(settings.hardware)[0]
+    preset = gr.HTML(
+        first,
+        label=say("field.preset"),
+        html_template="${cards}",
+        cards=strategy_cards(strategies(settings.hardware), first),
+        estimates={},
+        js_on_load=CHOOSE_CARD,
+        apply_default_css=False,
+        elem_id="field-preset",
+    )
+    return preset, block("strategy-about")
 
 
 def draw_run(settings: PageSettings) -> tuple[dict[str, Component], gr.Accordion]:

@@ -21,6 +21,7 @@ from app.page.settings import PageSettings
 from app.page.train.data import DataHandlers, DataStep
 from app.page.train.form import Form
 from app.page.train.plan import PlanStep, PlanView
+from app.page.train.timing import TimingHandlers, TimingParts
 from app.views.form import preview, start, start_after_baseline, start_baseline, strategies
 from app.views.kept_form import kept_form
 from app.views.prefill import Prefilled, prefilled
@@ -37,6 +38,7 @@ class Panels:
 
     data: DataStep
     step: PlanStep
+    timing: TimingParts
     preview_box: gr.Column
     terminal: gr.Code
     command: gr.Code
@@ -60,6 +62,7 @@ class Handlers:
         self.data = DataHandlers(form, panels.data, settings)
         self.reports = settings.checks.report
         self.plan = PlanView(form, panels.step, settings)
+        self.timing = TimingHandlers(panels.timing, form, panels.token, settings)
 
     @quiet
     def open(self, request: gr.Request) -> Changes:
@@ -77,6 +80,7 @@ class Handlers:
             self.panels.notice: notice,
             **self.data.changes(values, ""),
             **self.plan.changes(values, empty=True),
+            **self.timing.changes(),
             **self.form.filled(given),
         }
         estimates = self.plan.estimates.of(values)

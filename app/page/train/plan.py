@@ -9,11 +9,13 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
+from app.page.draw import soft
 from app.page.draw.before import before_list, difference_table
 from app.page.draw.train import baseline_panel, plan_panel, strategy_about
 from app.page.settings import PageSettings
 from app.page.train.form import Form, precision_choices
 from app.views.before import look_before
+from app.views.cards import timing_cost
 from app.views.difference import difference_view
 from app.views.estimates import CardEstimates
 from app.views.fields import request_of
@@ -31,6 +33,7 @@ class PlanStep:
     """What is shown of it."""
 
     about: gr.HTML
+    cost: gr.HTML
     plan: gr.HTML
     start: gr.Button
     preview: gr.Button
@@ -44,9 +47,10 @@ class PlanStep:
     def shown(self, form: Form) -> list[Any]:
         """What other values change."""
         return [
-            self.about, self.plan, self.start, self.preview, self.baseline_box, self.baseline,
-            self.baseline_start, self.baseline_then, self.difference, form.batch, form.processes,
-            form.image_size, form.preset, form.precision, form.accepted, form.when_busy, form.gpus,
+            self.about, self.cost, self.plan, self.start, self.preview, self.baseline_box,
+            self.baseline, self.baseline_start, self.baseline_then, self.difference, form.batch,
+            form.processes, form.image_size, form.preset, form.precision, form.accepted,
+            form.when_busy, form.gpus,
         ]  # fmt: skip
 
 
@@ -56,7 +60,9 @@ class PlanView:
     def __init__(self, form: Form, step: PlanStep, settings: PageSettings) -> None:
         self.form, self.step, self.settings = form, step, settings
         self.gpus: GpuWatch = settings.gpus
-        self.estimates = CardEstimates(settings.hardware, settings.runs_root)
+        self.estimates = CardEstimates(
+            settings.hardware, settings.runs_root, settings.checks.report
+        )  # fmt: skip
 
     def changes(self, values: Mapping[str, Any], *, empty: bool = False) -> Changes:
         """Everything that depends on the form; `empty` for a fresh one."""
@@ -71,6 +77,7 @@ class PlanView:
         return {
             **(self._estimates(values) if not empty else {}),
             step.about: strategy_about(find_card(values["preset"], settings.hardware)),
+            step.cost: self._cost(values),
             step.plan: plan_panel(found),
             step.start: gr.Button(interactive=can_start),
             step.preview: gr.Button(interactive=found.spec is not None),
@@ -92,8 +99,12 @@ class PlanView:
         return gr.CheckboxGroup(choices=choices)
 
     def _estimates(self, values: Mapping[str, Any]) -> Changes:
-        words = self.estimates.of(values)
-        return {self.form.preset: gr.HTML(estimates=words)} if words else {}
+        # Empty ones too: what was measured at another batch has to go.
+        return {self.form.preset: gr.HTML(estimates=self.estimates.of(values))}
+
+    def _cost(self, values: Mapping[str, Any]) -> str:
+        words = timing_cost(values, self.settings.hardware, self.settings.checks.report)
+        return soft(words) if words else ""
 
     def _difference(self, found: Plan, values: Mapping[str, Any]) -> str:
         if found.spec is None:
