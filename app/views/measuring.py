@@ -29,6 +29,12 @@ log = logging.getLogger("ringside.page")
 TIMEOUT_S = 1200.0
 WORKER = (sys.executable, "-m", "app.views.measuring_worker")
 _decoder = msgspec.json.Decoder(Message)
+# What is left of each where it is stopped.
+_STOPPED: dict[What, str] = {
+    "machine": "consult.was_stopped",
+    "experiment": "consult.experiment_stopped",
+    "presets": "bench.stopped",
+}
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,6 @@ def _ended(state: MeasuringState, last: Message | None, child: Child) -> Measuri
         case Failed(sentence):
             return replace(state, kind="failed", line=sentence)
     if child.stopped:
-        key = "bench.stopped" if state.what == "presets" else "consult.was_stopped"
-        return replace(state, kind="stopped", line=say(key))
+        return replace(state, kind="stopped", line=say(_STOPPED[state.what]))
     key = "consult.too_long" if child.timed_out else "consult.measuring_broken"
     return replace(state, kind="failed", line=say(key))

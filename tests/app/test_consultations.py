@@ -156,15 +156,23 @@ def test_a_measurement_that_fails_says_why(runs_root, monkeypatch, hardware, ans
     assert sentence in measure.state.line
 
 
-def test_a_measurement_can_be_stopped(runs_root, monkeypatch, hardware):
+@pytest.mark.parametrize(
+    ("what", "run_id", "left"),
+    [
+        ("machine", None, "nothing was stored"),
+        ("experiment", "20260102-030402-calm-otter", "from its first whole round on is kept"),
+    ],
+)
+def test_a_measurement_can_be_stopped(runs_root, monkeypatch, hardware, what, run_id, left):
     monkeypatch.setattr(measuring, "WORKER", worker({"type": "done", "sentence": "x"}, 60))
     measure = Measuring(runs_root)
-    measure.start("machine", hardware)
+    measure.start(what, hardware, run_id)
     assert wait_until(lambda: measure.state.line == "half way", 20)
     began = time.monotonic()
     measure.stop()
     assert wait_until(lambda: not measure.state.under_way, 20)
     assert measure.state.kind == "stopped"
+    assert left in measure.state.line
     assert time.monotonic() - began < 10
 
 
