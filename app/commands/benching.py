@@ -34,7 +34,8 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
     specs, refused = _resolved(request, presets, hardware)
     require_idle(root, hardware)
     bench, store = StepBench(specs, seconds=seconds), Store(root)
-    _tell(plan_line(bench))
+    if specs:
+        _tell(plan_line(bench))
     is_whole = True
     try:
         bench.run(
@@ -50,7 +51,7 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
     if as_json:
         print(msgspec.json.encode({"presets": rows, "refused": refused}).decode())
     else:
-        _print(rows, refused)
+        _print(rows, bench.asked(), refused)
     if not is_whole:
         return 130
     return 0 if rows else 1
@@ -83,7 +84,7 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _print(rows: list[TimedStep], refused: dict[str, str]) -> None:
+def _print(rows: list[TimedStep], asked: list[TimedStep], refused: dict[str, str]) -> None:
     console = plain_console()
     if rows:
         table = plain_table(
@@ -93,7 +94,7 @@ def _print(rows: list[TimedStep], refused: dict[str, str]) -> None:
         for row in rows:
             table.add_row(*_cells(row))
         console.print(table)
-        for line in notes(rows):
+        for line in notes(asked):
             console.print(line, soft_wrap=True)
     for name, sentence in refused.items():
         console.print(f"{name}: {sentence}", soft_wrap=True)
@@ -113,14 +114,13 @@ def _cells(row: TimedStep) -> Iterator[Any]:
     yield number(None if row.memory_bytes is None else row.memory_bytes / GIB, ".2f")
 
 
-def notes(rows: Sequence[TimedStep]) -> Iterator[str]:
-    """What stands out, and what the figures are not."""
-    several = [row for row in rows if row.num_devices > 1]
-    slower = [row.preset for row in several if row.speedup is not None and row.speedup < 1]
+def notes(asked: Sequence[TimedStep]) -> Iterator[str]:
+    """What stands out among what was asked for, fastest first, and what the figures are not."""
+    slower = [row.preset for row in asked if row.speedup is not None and row.speedup < 1]
     if slower:
         yield f"Slower than one device: {', '.join(slower)}. `ringside doctor` finds out why."
-    if len(several) > 1:
-        first, second = several[:2]
+    if len(asked) > 1:
+        first, second = asked[:2]
         ahead, noise = lead(first, second)
         if is_near(first, second):
             yield (
@@ -129,6 +129,6 @@ def notes(rows: Sequence[TimedStep]) -> Iterator[str]:
             )
         else:
             yield f"{first.preset} is the fastest, {percent(ahead)} before {second.preset}."
-    if len({row.global_batch / row.num_devices for row in several}) > 1:
+    if any(row.global_batch > row.micro_batch * row.num_devices for row in asked):
         yield "Presets that accumulate have a larger global batch, and with it other scores."
     yield "Speed-up is over one device at the same precision and images each. Scores need a run."

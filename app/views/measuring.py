@@ -138,5 +138,7 @@ def _ended(state: MeasuringState, last: Message | None, child: Child) -> Measuri
             return replace(state, kind="failed", line=sentence)
     if child.stopped:
         return replace(state, kind="stopped", line=say(_STOPPED[state.what]))
-    key = "consult.too_long" if child.timed_out else "consult.measuring_broken"
-    return replace(state, kind="failed", line=say(key))
+    if child.timed_out:
+        left = "" if state.what == "machine" else f" {say('consult.kept_so_far')}"
+        return replace(state, kind="failed", line=say("consult.too_long") + left)
+    return replace(state, kind="failed", line=say("consult.measuring_broken"))

@@ -15,11 +15,12 @@ import msgspec
 from app.views.child import end_with_the_page, tell_the_page
 from app.views.measuring_messages import Done, Failed, Message, Order, Said
 from ringside.doctor import measuring
-from ringside.errors import RingsideError
+from ringside.errors import RingsideError, RunDirError
 from ringside.hardware import read_hardware
 from ringside.launch.bench_words import outcome_line, progress_line
 from ringside.launch.occupied import require_idle
 from ringside.launch.step_bench import StepBench
+from ringside.measurements import StepTiming
 from ringside.measurements.store import Store
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
@@ -71,9 +72,17 @@ def time_presets(specs: Sequence[RunSpec], root: Path) -> str:
     bench.run(
         hardware,
         lambda number, spec, left_s: _say(progress_line(bench, number, spec, left_s)),
-        store.save,
+        lambda found: _keep(store, found),
     )
     return outcome_line(bench)
+
+
+def _keep(store: Store, found: StepTiming) -> None:
+    """Where it cannot be written its card stays without it; the others are timed all the same."""
+    try:
+        store.save(found)
+    except RunDirError as error:
+        _say(str(error))
 
 
 def _say(line: str) -> None:

@@ -73,9 +73,11 @@ def ddp_at(spec: RunSpec) -> str:
 
 
 def in_bf16(spec: RunSpec) -> Remedy:
-    """The same in bf16, by its preset where there is one; nothing for what has 16 bits already."""
-    if spec.accelerate.mixed_precision != "no":
+    """The same in bf16, by its preset where there is one; nothing for what is in bf16 already."""
+    if spec.accelerate.mixed_precision == "bf16":
         return Remedy()
+    if spec.accelerate.mixed_precision != "no":
+        return Remedy(preset=spec.preset, overrides={"mixed_precision": "bf16"})
     named = f"{spec.preset}_bf16"
     if file_of(named) is not None:
         return Remedy(preset=named)

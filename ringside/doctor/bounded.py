@@ -25,11 +25,14 @@ OF_SEVERAL = frozenset({"link", "late_rank"})
 def bounded(finding: Finding, case: Case) -> Finding:
     """The finding with no larger share than the step is longer than its baseline's.
 
-    For equal images per device only; an experiment that decided the exchange is nearer the truth.
+    For equal images per device and step only: several micro-steps in a step cost less than as many
+    steps of one device. An experiment that decided the exchange is nearer the truth.
     """
     own, alone = window_ms(case, "step"), alone_ms(case)
     share = finding.share_ratio
     if finding.cause not in OF_SEVERAL or share is None or not own or alone is None:
+        return finding
+    if case.record is None or case.record.spec is None or case.record.spec.num_micro_steps > 1:
         return finding
     known = efficiency_of(case)
     limit = max(0.0, 1 - alone / own)

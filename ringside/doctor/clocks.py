@@ -38,9 +38,10 @@ def window_ms(case: Case, part: str) -> float | None:
 
 
 def alone_ms(case: Case) -> float | None:
-    """What the baseline's device needs for the images that one of this run handles in a step.
+    """What the baseline's device needs at its rate for the images that each device here handles.
 
-    An optimizer step of a run that accumulates holds several steps of a baseline that does not.
+    An optimizer step of a run that accumulates holds several steps of a baseline that does not, and
+    one optimizer instead of several: there it is an upper figure.
     """
     base = mean_ms(steady_windows(case.baseline), "step")
     own_spec = case.record.spec if case.record is not None else None

@@ -15,6 +15,7 @@ from ringside.trace.findings import Confidence
 # Whoever of these names variables says why the bytes go a slower way; the first says most.
 SAYS_WHY = ("LINK-014", "LINK-015", "LINK-011")
 SAYS_HOW_MUCH = "LINK-001"
+SAYS_WHICH_KERNELS = "LINK-003"
 # What only counts on a way that is shut by hand: to be asked again when the way is open.
 SAYS_TOO_MUCH = frozenset({"LINK-003", "LINK-016", "LINK-017", "LINK-020"})
 _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
@@ -23,6 +24,7 @@ _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int, Finding]]:
     """Findings with their place in the order, without those that another one tells.
 
+    Where none names variables, kernels that keep the exchange from hiding take that evidence.
     The first that names variables takes the evidence of LINK-001; a later one that only repeats the
     names falls away, what would send fewer bytes too, and the names leave the list of all variables
     that cost speed.
@@ -31,7 +33,7 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
     by_code = {finding.code: finding for _, finding in left}
     saying = [by_code[code] for code in SAYS_WHY if code in by_code and told_in(by_code[code])]
     if not saying:
-        return left
+        return _with_kernels(left, by_code)
     why, told = saying[0], frozenset[str]().union(*map(told_in, saying))
     gone = SAYS_TOO_MUCH | {one.code for one in saying[1:] if told_in(one) <= told_in(why)}
     changed = {environment_handicap.CODE: environment_handicap.check(case, told)}
@@ -42,6 +44,22 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
         (order, now)
         for order, finding in left
         if finding.code not in gone and (now := changed.get(finding.code, finding)) is not None
+    ]
+
+
+def _with_kernels(
+    left: list[tuple[int, Finding]], by_code: dict[str, Finding]
+) -> list[tuple[int, Finding]]:
+    """Which kernels keep the exchange from hiding says more than that it does not."""
+    why, cost = by_code.get(SAYS_WHICH_KERNELS), by_code.get(SAYS_HOW_MUCH)
+    if why is None or cost is None:
+        return left
+    evidence = tuple(dict.fromkeys((*why.evidence, *cost.evidence)))
+    told = msgspec.structs.replace(why, evidence=evidence)
+    return [
+        (order, told if finding is why else finding)
+        for order, finding in left
+        if finding is not cost
     ]
 
 

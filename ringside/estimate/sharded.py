@@ -17,9 +17,9 @@ from ringside.estimate.work import Work
 from ringside.measurements import Gradient
 
 UNIT_LAUNCH_RATIO = 0.165
-"""Of the host's time for a plain step, what each unit adds, for the middle of two visits: 2 GPUs
-with 18 units took 64 to 87 ms at 64 images a GPU against 22 ms of one GPU, and 109 to 125 against
-23 (0.11 to 0.21; ResNet-50, 2x H200, torch 2.11)."""
+"""Of the host's time for a plain step, what each unit adds: 2 GPUs with 18 units took 64 to 87 ms
+at 64 images a GPU against 22 ms of one GPU in one visit, and 109 to 125 against 23 in another: 0.11
+to 0.25. This is nearer the first visit (ResNet-50, 2x H200, torch 2.11)."""
 
 KEPT_LAUNCH_RATIO = 0.10
 """The same where weights stay gathered after forward (61 ms)."""

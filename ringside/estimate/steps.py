@@ -140,14 +140,18 @@ def excludes_exchange(spec: RunSpec, description: Description, link: Link) -> bo
     every multiprocessor, and NCCL's kernel holds some of them while it runs. 0.4 % of the exchange
     overlapped over sockets and 1.2 % over shared memory, against 17 to 85 % in bf16, where torch's
     own batch-norm runs (ResNet-50, 2x H200, torch 2.11; docs/decisions/0029). A compiled model has
-    none of these kernels, and a model without running statistics no batch-norm.
+    none of these kernels. Whether there is a batch-norm its running statistics tell; a description
+    from before they were counted has only all buffers together.
     """
+    running = description.running_bytes
     return (
         link.backend == "nccl"
         and spec.accelerate.mixed_precision == "no"
         and spec.channels_last
         and not spec.training.compile
-        and description.buffer_bytes > 0
+        # A frozen one stays as it was, and does not look at the batch.
+        and spec.training.freeze == "no"
+        and (description.buffer_bytes if running is None else running) > 0
     )
 
 

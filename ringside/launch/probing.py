@@ -179,8 +179,8 @@ def measure_experiment(
     os.environ, so that the run's own way of the bytes is measured.
     An arm that cannot be measured has its `problem`. A request of one device has only the arms
     `many` (itself) and `many_synthetic`. `timeout_s` for each launch. `keep` gets the experiment as
-    it stands after each arm of the way back, so that whoever cuts it off loses one arm. LaunchError
-    when no arm could be measured.
+    it stands from the end of the way there on, after each arm, so that whoever cuts it off loses
+    one; its time is that of the beginning. LaunchError when no arm could be measured.
     """
     begin = time.time()
     _refuse_absent(spec, hardware)

@@ -87,19 +87,25 @@ class StepBench:
             tell(number + 1, spec, pace * (len(self.launches) - number))
             try:
                 found = measure_step(
-                    spec, hardware, seconds=self.seconds, decoder=decoder,
+                    spec, hardware, seconds=self.seconds,
+                    decoder=decoder if spec.training.decoder == "auto" else None,
                     synthetic=spec.data.source == SYNTHETIC,
                 )  # fmt: skip
             except RingsideError as error:
-                self.refused[label(spec)] = str(error)
+                self.refused[self._name(spec)] = str(error)
                 continue
             # Left to itself each launch would choose anew, and two might read differently.
             decoder = decoder or found.arm.decoder
             if figure_of(found.arm) is None:
-                self.refused[label(spec)] = why_missing(found.arm)
+                self.refused[self._name(spec)] = why_missing(found.arm)
                 continue
             self._found[key_of_spec(spec)] = found
             keep(found)
+
+    def _name(self, spec: RunSpec) -> str:
+        """The preset that was asked for; of a baseline with what tells it from others."""
+        is_asked = any(key_of_spec(spec) == key_of_spec(one) for one in self.specs)
+        return spec.preset if is_asked else f"{label(spec)}, {spec.micro_batch} images"
 
     def asked(self) -> list[TimedStep]:
         """The requests that were timed, most images per second first."""

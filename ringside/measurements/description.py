@@ -73,6 +73,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     num_parameters: int
     parameter_bytes: int
     buffer_bytes: int
+    running_bytes: int | None = None
     optimizer_state_bytes: int
     profiles: tuple[StepProfile, ...]
     versions: dict[str, str] = {}

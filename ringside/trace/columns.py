@@ -200,7 +200,7 @@ class Columns:
         calls["logging"] = events.where(logging)
         calls["synchronise"] = joined(calls["synchronise"], events.where(~logging))
         waits = joined(calls["synchronise"], calls["blocked"])
-        calls["item"] = calls["item"].where(holding(calls["item"], waits))
+        calls["item"] = calls["item"].where(holding(calls["item"], waits, by_thread=bool(threads)))
         return {name: found.without_thread() for name, found in calls.items()}
 
     def _work(self, launch: Times, thread: Times) -> tuple[GpuWork, tuple[CollectiveCall, ...]]:

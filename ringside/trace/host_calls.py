@@ -77,8 +77,8 @@ def joined(first: Calls, second: Calls) -> Calls:
     return together.where(np.argsort(together.start, kind="stable"))
 
 
-def holding(calls: Calls, waits: Calls) -> Rows:
-    """Which calls hold a wait of their own thread.
+def holding(calls: Calls, waits: Calls, *, by_thread: bool = True) -> Rows:
+    """Which calls hold a wait, of their own thread or, where threads mean nothing, of any.
 
     `aten::item` of a tensor that lies on the host waits for nothing: a fused AdamW on a CPU reads
     161 of them a step.
@@ -88,7 +88,7 @@ def holding(calls: Calls, waits: Calls) -> Rows:
     result = np.zeros(len(calls.start), bool)
     for thread in np.unique(calls.thread):
         own = calls.thread == thread
-        starts = waits.start[waits.thread == thread]
+        starts = waits.start[waits.thread == thread] if by_thread else waits.start
         first = np.searchsorted(starts, calls.start[own], side="left")
         result[own] = np.searchsorted(starts, calls.end[own], side="right") > first
     return result

@@ -28,7 +28,10 @@ _PEER_COPY = re.compile(r"\bPtoP\b|Peer", re.IGNORECASE)
 PERSISTENT = "semiPersist"
 
 # Calls that hold the host until the GPU is done (CUDA and HIP).
-SYNCHRONISATIONS = re.compile(r"(?:cuda|hip|cu)(?:Stream|Device|Event|Ctx)Synchronize$")
+# On ROCm a value is read by a copy that waits.
+SYNCHRONISATIONS = re.compile(
+    r"(?:cuda|hip|cu)(?:Stream|Device|Event|Ctx)Synchronize$|hipMemcpyWithStream$"
+)
 EVENT = "EventSync"
 # A launch takes some 10 µs. One that lasts this long waits: its queue of about 1,000 is full.
 BLOCKED_US = 1000.0

@@ -114,13 +114,28 @@ def test_what_fails_is_told_and_the_others_go_on(ringside, steps):
     assert code == 0
     assert [one["preset"] for one in found["presets"]] == ["ddp", "single"]
     assert found["refused"] == {
-        "single (bf16)": "The device was lost.", "ddp_bf16 (bf16)": "Out of memory."
+        "single (bf16), 32 images": "The device was lost.", "ddp_bf16": "Out of memory."
     }  # fmt: skip
     steps(ddp=20.0, single=lost)
     _, out, _ = ringside("bench", "ddp", *ASKED, "--json")
     assert json.loads(out)["presets"][0]["speedup"] is None
     steps(ddp=full, single=lost)
     assert ringside("bench", "ddp", *ASKED, "--json")[0] == 1
+
+
+def test_the_fastest_may_be_one_device(ringside, steps):
+    steps(ddp=60.0, fsdp=120.0, single=20.0)
+    _, out, _ = ringside("bench", "ddp", "fsdp", "single", *ASKED[:2], "--batch", "64")
+    assert "Slower than one device: ddp, fsdp." in out
+    assert "single is the fastest" in out
+    assert "accumulate" not in out
+
+
+def test_a_decoder_that_was_asked_for_is_not_another_ones(ringside, steps):
+    """What the first launch chose is for those that left it open."""
+    launched = steps(ddp=20.0, single=16.0)
+    ringside("bench", "ddp", *ASKED, "--set", "decoder=cpu")
+    assert [decoder for *_, decoder, _, _ in launched] == [None, None]
 
 
 def test_what_was_timed_stands_when_it_is_cut_short(ringside, steps):

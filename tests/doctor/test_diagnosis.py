@@ -240,7 +240,7 @@ def test_accumulating_is_no_loss(steps):
     )
     verdict = diagnose(case).verdict
     assert verdict.code == "NONE-001"
-    assert codes(diagnose(case)) == ["NONE-001"]
+    assert codes(diagnose(case)) == ["NONE-001", "NONE-010"]
     slow = Case(
         record=record(spec, step_ms=75.0 * steps), baseline=baseline(spec), sweep=sweep(series(200))
     )
@@ -270,6 +270,13 @@ def test_one_device_bounds_what_an_exchange_costs():
     slow = Case(
         record=record(spec, step_ms=100.0), baseline=baseline(spec, step_ms=34.0), facts=waiting
     )
+    # Four micro-steps have one optimizer step, and cost less than four steps of one device.
+    many = request(batch=512, settings={"accumulation_steps": 4})
+    accumulating = Case(
+        record=record(many, step_ms=130.8), baseline=baseline(spec, step_ms=26.6), facts=waiting
+    )
+    told = diagnose(accumulating).verdict
+    assert (told.cause, told.share_ratio) == ("link", pytest.approx(0.62))
     free = diagnose(slow).verdict
     assert (free.cause, free.share_ratio) == ("link", pytest.approx(0.62))
     assert "One device alone" not in free.sentence

@@ -161,6 +161,12 @@ def test_what_excludes_the_exchange():
     assert not any(excludes_exchange(spec, known.description, link) for spec in others)
     without = msgspec.structs.replace(known.description, buffer_bytes=0)
     assert not excludes_exchange(one.spec, without, link)
+    # Buffers of another kind, such as the tables of a Swin transformer, are no batch-norm.
+    tables = msgspec.structs.replace(known.description, running_bytes=0)
+    assert not excludes_exchange(one.spec, tables, link)
+    training = msgspec.structs.replace(one.spec.training, freeze="backbone")
+    frozen = msgspec.structs.replace(one.spec, training=training)
+    assert not excludes_exchange(frozen, known.description, link)
     over_gloo = [msgspec.structs.replace(s, backend="gloo") for s in known.sweep.series]
     gloo = Link(msgspec.structs.replace(known.sweep, series=tuple(over_gloo)), 2)
     assert not excludes_exchange(one.spec, known.description, gloo)

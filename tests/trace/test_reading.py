@@ -123,6 +123,25 @@ def test_items_hold_the_wait_they_count_for(write, sketch):
     assert items.tolist() == [int(made.start + at) * 1000 for at in (1000, 2000)]
 
 
+def test_items_whose_threads_are_numbered_in_another_way_hold_what_lies_within(write, sketch):
+    made = sketch()
+    made.kernel(0, 100)
+    for at in (1000, 2000):
+        made.host("aten::item", at, 50, thread=9)
+    made.host("cudaStreamSynchronize", 1010, 5, "cuda_runtime")
+    items = read_trace(write(made)).items.start
+    assert items.tolist() == [int(made.start + 1000) * 1000]
+
+
+def test_a_copy_that_waits_is_a_wait_on_rocm(write, sketch):
+    made = sketch()
+    made.kernel(0, 100)
+    made.host("aten::item", 1000, 450)
+    made.host("hipMemcpyWithStream", 1010, 400, "cuda_runtime")
+    trace = read_trace(write(made))
+    assert (len(trace.items.start), len(trace.synchronisations.start)) == (1, 1)
+
+
 def test_bare_infinities_of_old_traces_are_read(tmp_path, two_kernels):
     """`"memory bandwidth (GB/s)": inf` is no JSON, but Kineto wrote it."""
     made = two_kernels

@@ -76,6 +76,8 @@ def test_a_description_counts_what_torch_counts(make: Callable[..., RunSpec]) ->
     assert found.num_parameters == sum(p.numel() for p in model.parameters())
     assert found.parameter_bytes == 4 * found.num_parameters
     assert found.buffer_bytes == sum(b.nbytes for b in model.buffers())
+    # All buffers of a ResNet are its batch-norms'.
+    assert found.running_bytes == found.buffer_bytes
     # AdamW keeps two moments of each weight, and a count of its steps for each tensor.
     num_tensors = len(list(model.parameters()))
     assert found.optimizer_state_bytes == 8 * found.num_parameters + 4 * num_tensors

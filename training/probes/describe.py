@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed, nn
 from torch.distributed import HashStore  # type: ignore[attr-defined]
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parallel import DistributedDataParallel
 
 from ringside.cores import num_cores
@@ -78,7 +79,15 @@ def _bytes(bench: Bench) -> dict[str, int]:
         "parameter_bytes": sum(p.nbytes for p in plain.parameters()),
         "buffer_bytes": sum(b.nbytes for b in plain.buffers()),
         "optimizer_state_bytes": sum(one.nbytes for one in kept),
+        "running_bytes": sum(_running_bytes(layer) for layer in plain.modules()),
     }
+
+
+def _running_bytes(layer: nn.Module) -> int:
+    """Of a batch-norm's statistics; a layer of another kind has none."""
+    if not isinstance(layer, _BatchNorm):
+        return 0
+    return sum(buffer.nbytes for buffer in layer.buffers(recurse=False))
 
 
 def _profile(bench: Bench, batch: int, seconds: float, problems: dict[str, None]) -> StepProfile:
