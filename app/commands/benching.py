@@ -8,18 +8,18 @@ from typing import Any
 
 import msgspec
 
+from app.commands.resolving import resolve_all
 from app.commands.tables import DASH, number, plain_console, plain_table
-from ringside.errors import RingsideError, RunDirError
-from ringside.hardware import Hardware, read_hardware
+from ringside.errors import RunDirError
+from ringside.hardware import read_hardware
 from ringside.launch.bench_words import plan_line, progress_line
 from ringside.launch.occupied import require_idle
 from ringside.launch.step_bench import StepBench, TimedStep, is_near, lead
 from ringside.measurements import StepTiming
 from ringside.measurements.store import Store
 from ringside.presets import Library
-from ringside.request import RunRequest, resolve
+from ringside.request import RunRequest
 from ringside.rundir import runs_root
-from ringside.spec import RunSpec
 from ringside.words import percent
 
 GIB = 2**30
@@ -31,7 +31,7 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
     1 when nothing could be timed, 130 when cut short.
     """
     hardware, root = read_hardware(), runs_root()
-    specs, refused = _resolved(request, presets, hardware)
+    specs, refused = resolve_all(request, presets, hardware, Library())
     require_idle(root, hardware)
     bench, store = StepBench(specs, seconds=seconds), Store(root)
     if specs:
@@ -57,21 +57,6 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
     return 0 if rows else 1
 
 
-def _resolved(
-    request: RunRequest, presets: Sequence[str], hardware: Hardware
-) -> tuple[list[RunSpec], dict[str, str]]:
-    """The requests, and a sentence for each of several presets that cannot run here."""
-    library, specs, refused = Library(), [], {}
-    for name in dict.fromkeys(presets):
-        try:
-            specs.append(resolve(msgspec.structs.replace(request, preset=name), hardware, library))
-        except RingsideError as error:
-            if len(presets) == 1:
-                raise
-            refused[name] = str(error)
-    return specs, refused
-
-
 def _keep(store: Store, found: StepTiming) -> None:
     """The table is what was asked for: it comes though nothing can be written."""
     try:
@@ -88,7 +73,7 @@ def _print(rows: list[TimedStep], asked: list[TimedStep], refused: dict[str, str
     console = plain_console()
     if rows:
         table = plain_table(
-            "preset", "devices", "images each", "step ms", "±", "images/s", "speed-up",
+            "preset", "devices", "images each", "step ms", "± ms", "images/s", "speed-up",
             "efficiency", "waits for images", "memory GiB",
         )  # fmt: skip
         for row in rows:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from app.commands.resolving import resolve_all
 from ringside.errors import RingsideError
 from ringside.estimate import Calibration, Estimate, Inputs, calibrate, estimate, inputs_for
 from ringside.estimate.steps import NotEstimated, refuse_unmodelled
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.occupied import require_idle
 from ringside.presets import Library
-from ringside.request import RunRequest, resolve
+from ringside.request import RunRequest
 from ringside.run import fold_run
 from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
@@ -73,16 +74,7 @@ def _resolved(question: Question, hardware: Hardware) -> tuple[list[RunSpec], di
     names = question.presets or tuple(
         preset.name for preset in library if hardware.device in preset.about.devices
     )
-    specs, refused = [], {}
-    for name in dict.fromkeys(names):
-        try:
-            request = msgspec.structs.replace(question.request, preset=name)
-            specs.append(resolve(request, hardware, library))
-        except RingsideError as error:
-            if len(names) == 1:
-                raise
-            refused[name] = str(error)
-    return specs, refused
+    return resolve_all(question.request, names, hardware, library)
 
 
 def _predict(

@@ -6,14 +6,16 @@ Nothing is timed while a run uses the devices.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ringside.doctor.gathering import environment_of
 from ringside.doctor.machine_check import keep_machine, sweep_ranks
+from ringside.errors import RunDirError
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.occupied import require_idle
 from ringside.machine import Machine
-from ringside.measurements import Sweep
+from ringside.measurements import Experiment, Sweep
 from ringside.measurements.store import Store
 from ringside.run import fold_run, require_spec
 from ringside.rundir import RunDir
@@ -59,6 +61,12 @@ def measure_run(run: RunDir, root: Path, say: Say) -> Path:
     record, store = fold_run(run), Store(root)
     found = measure_experiment(
         require_spec(record), hardware, environment=environment_of(record),
-        seconds_per_arm=SECONDS_PER_ARM, say=say, keep=store.save,
+        seconds_per_arm=SECONDS_PER_ARM, say=say, keep=lambda latest: _keep(store, latest),
     )  # fmt: skip
     return store.save(found)
+
+
+def _keep(store: Store, latest: Experiment) -> None:
+    """In between only in case: whether it can be written is asked at the end."""
+    with suppress(RunDirError):
+        store.save(latest)

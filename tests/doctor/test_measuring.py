@@ -73,6 +73,31 @@ def test_a_run_is_repeated_the_way_its_bytes_went(root, monkeypatch, said, write
     assert asked["environment"] == {"NCCL_P2P_DISABLE": "1"}
 
 
+def test_a_disk_that_is_full_for_a_while_ends_no_experiment(
+    root, monkeypatch, said, write_run, make_spec
+):
+    """What is kept in between is lost then; what counts is the last of it."""
+    run = write_run(make_spec("ddp"), RUN)
+    kept, save = [], measuring.Store.save
+
+    def save_later(store, found):
+        if not kept:
+            kept.append(found)
+            raise RunDirError("No space left on device.")
+        return save(store, found)
+
+    def measure(spec, hardware, *, keep, **_given):
+        found = Experiment(t=1.0, key="abc", device_name="cpu", spec=spec, arms=())
+        keep(found)
+        return found
+
+    monkeypatch.setattr(measuring.Store, "save", save_later)
+    monkeypatch.setattr(probing, "measure_experiment", measure)
+    monkeypatch.setattr(measuring, "read_hardware", lambda: CPU)
+    assert measuring.measure_run(run, root, said.append).is_file()
+    assert len(kept) == 1
+
+
 def test_nothing_is_timed_beside_a_run(root, monkeypatch, said, write_run, make_spec):
     run = write_run(make_spec("ddp"), RUN, state=None)
     monkeypatch.setattr(measuring, "read_hardware", lambda: CPU)
