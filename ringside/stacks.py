@@ -1,6 +1,6 @@
 """`ranks/rankN.stacks.txt`: Python's stacks of a rank, when somebody asked for them.
 
-A rank's own faulthandler appends them (`training.watchdog`), in the words of CPython's
+A rank appends them itself (`training.asked_stacks`), in the words of CPython's
 Python/traceback.c: `Thread 0x… (most recent call first):`, then a line for each frame.
 """
 
@@ -17,6 +17,10 @@ from ringside.rundir import RunDir, iter_files
 
 SIGNAL = signal.SIGUSR1
 """Asks a rank for its stacks; a process that is not prepared for it would be ended by it."""
+
+INSISTENT_SIGNAL = signal.SIGUSR2
+"""The same where nobody answered, because a call in C holds Python's lock. It is answered without
+that lock, which is safe only while nobody runs Python; so it is never the first."""
 
 OWN_FOLDERS = ("training", "ringside")
 _THREAD = re.compile(r"^(Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*?)\])? ")

@@ -11,19 +11,23 @@ import faulthandler
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from ringside.marks import is_timed
 from ringside.words import say
 from training.asked_stacks import AskedStacks
 from training.progress_mark import ProgressMark
+from training.thread_stacks import thread_stacks
 
 SHARE_OF_TIMEOUT = 0.8
+LATER = 1.15
 # An error that gloo raises comes first: it knows the call.
 MARGIN_S = 2.0
-POLL_S = 0.5
+POLL_S = 0.25
 INPUT_THREAD = "input"
 """On a GPU it prepares batches ahead; where it hangs, training only waits for its queue."""
 
@@ -33,24 +37,40 @@ class NoProgressError(Exception):
 
 
 class StackFile:
-    """Stacks of all threads, by a thread of faulthandler's that needs no GIL.
+    """Stacks of all threads, when this rank has not come on for `after_s` seconds.
 
-    They are written when `put_off` was not called for `after_s` seconds, and on a fatal signal
+    `look` writes them, called often by a thread. Where C code holds Python's lock, no thread is
+    left that could: then faulthandler does, `LATER` times as late. It also does on a fatal signal
     (SIGSEGV, NCCL's SIGABRT).
     """
 
     def __init__(self, path: Path, after_s: float) -> None:
         self._path, self._after_s = path, after_s
         self._file = path.open("w")
+        self._lock = threading.Lock()
+        self._due: float | None = None
         faulthandler.enable(self._file)
         self.put_off()
 
     def put_off(self) -> None:
         """This rank has come on; stacks that were written meanwhile are no evidence."""
-        faulthandler.dump_traceback_later(self._after_s, file=self._file)
-        if os.fstat(self._file.fileno()).st_size:
-            os.lseek(self._file.fileno(), 0, os.SEEK_SET)
-            os.ftruncate(self._file.fileno(), 0)
+        with self._lock:
+            self._due = time.monotonic() + self._after_s
+            faulthandler.dump_traceback_later(LATER * self._after_s, file=self._file)
+            if os.fstat(self._file.fileno()).st_size:
+                os.lseek(self._file.fileno(), 0, os.SEEK_SET)
+                os.ftruncate(self._file.fileno(), 0)
+
+    def look(self) -> None:
+        """Write them if it is time."""
+        with self._lock:
+            if self._due is None or time.monotonic() < self._due:
+                return
+            self._due = None
+            faulthandler.cancel_dump_traceback_later()
+            # To the file itself, as faulthandler does; nobody is told on a full disk.
+            with suppress(OSError):
+                os.write(self._file.fileno(), thread_stacks().encode())
 
     def end(self) -> None:
         """The run is over and well; nothing is left."""
@@ -94,6 +114,7 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._over.wait(POLL_S):
+            self._stacks.look()
             still_s = self._mark.still_s
             timed = is_timed(self._mark.phase, self._mark.activity)
             if timed and still_s > self._limit_s:

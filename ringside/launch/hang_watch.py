@@ -15,7 +15,7 @@ from ringside.errors import RunDirError
 from ringside.hang import Hang, Standstill
 from ringside.identity import ProcessIdentity
 from ringside.launch.pace import Pace
-from ringside.launch.stack_dump import ask_for_stacks
+from ringside.launch.stack_dump import PATIENCE_S, Asked, ask_for_stacks, insist
 from ringside.marks import Mark, is_timed, read_marks
 from ringside.rundir import RunDir
 from ringside.spec import RunSpec
@@ -41,6 +41,8 @@ class HangWatch:
         self._seen: list[Mark] = []
         self._changed = self._looked = time.monotonic()
         self.hang = Hang()
+        self._asked: list[Asked] = []
+        self._asked_at = 0.0
         self._is_broken = False
 
     def look(self) -> None:
@@ -77,6 +79,9 @@ class HangWatch:
         if marks != self._seen:
             self._seen, self._changed = marks, now
             self._came_on()
+        elif self._asked and now - self._asked_at >= PATIENCE_S:
+            insist(self._run, self._asked)
+            self._asked = []
         elif self.hang.now is None:
             limit_s = self._limit_s(marks)
             if limit_s is not None and now - self._changed >= limit_s:
@@ -97,7 +102,8 @@ class HangWatch:
 
     def _stands_still(self, marks: Sequence[Mark], limit_s: float, still_s: float) -> None:
         now = time.time()
-        asked = ask_for_stacks(self._run, self._processes())
+        self._asked = ask_for_stacks(self._run, self._processes())
+        self._asked_at = time.monotonic()
         standstill = Standstill(
             since=now - still_s,
             limit_s=limit_s,
@@ -105,11 +111,12 @@ class HangWatch:
             epoch=max(mark.epoch for mark in marks),
             marks=tuple(marks),
             p95_step_ms=self._pace.p95_step_ms,
-            stacks_t=now if None in asked.values() else None,
+            stacks_t=now if any(one.problem is None for one in self._asked) else None,
         )
         self._keep(self.hang.begun(standstill))
 
     def _came_on(self) -> None:
+        self._asked = []
         if self.hang.now is not None:
             self._keep(self.hang.ended(time.time()))
 

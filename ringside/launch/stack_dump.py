@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from ringside.errors import RunDirError
 from ringside.identity import ProcessIdentity, descendants, is_alive, run_processes, signal_process
@@ -13,10 +16,12 @@ from ringside.marks import read_marks
 from ringside.records import is_local, read_owner
 from ringside.run import fold_run
 from ringside.rundir import RunDir
-from ringside.stacks import SIGNAL, RankStacks, parse_stacks, stacks_path
+from ringside.stacks import INSISTENT_SIGNAL, SIGNAL, RankStacks, parse_stacks, stacks_path
 from ringside.words import say
 
-WAIT_S = 3.0
+WAIT_S = 6.0
+# A rank whose threads run Python answers within the time of a switch between them.
+PATIENCE_S = 2.0
 POLL_S = 0.05
 # faulthandler writes a dump in many small pieces, within milliseconds.
 SETTLED_S = 0.2
@@ -26,19 +31,19 @@ PROC = Path("/proc")
 def dump_stacks(run: RunDir, wait_s: float = WAIT_S) -> tuple[RankStacks, ...]:
     """The stacks of every rank of a live run, as of now; takes a moment, at most `wait_s` seconds.
 
-    A rank that does not answer has a `problem` instead. Raises RunDirError for a run that is over,
+    A rank that does not answer is asked once more, in a way that needs no lock of Python's; one
+    that does not answer then has a `problem` instead. Raises RunDirError for a run that is over,
     that runs on another machine, or that has no rank yet.
     """
     require_live(run)
-    before = {mark.rank: _size(stacks_path(run, mark.rank)) for mark in read_marks(run)}
-    problems = ask_for_stacks(run, processes_of(run))
-    if not problems:
+    asked = ask_for_stacks(run, processes_of(run))
+    if not asked:
         raise RunDirError(say("stacks.no_rank", run=run.name))
-    asked = [rank for rank, problem in problems.items() if problem is None]
-    _wait(run, {rank: before.get(rank, 0) for rank in asked}, wait_s)
-    return tuple(
-        _read(run, rank, before.get(rank, 0), problem) for rank, problem in problems.items()
-    )
+    deadline = time.monotonic() + wait_s
+    _wait(run, asked, min(deadline, time.monotonic() + PATIENCE_S))
+    if insist(run, asked):
+        _wait(run, asked, deadline)
+    return tuple(_read(run, one) for one in asked)
 
 
 def require_live(run: RunDir) -> None:
@@ -69,24 +74,51 @@ def rank_processes(
     return {mark.rank: by_pid.get(mark.pid) for mark in read_marks(run)}
 
 
-def ask_for_stacks(run: RunDir, processes: Iterable[ProcessIdentity]) -> dict[int, str | None]:
-    """Signal the ranks among `processes`; by rank why it cannot be asked, else None."""
-    problems: dict[int, str | None] = {}
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A rank that was asked for its stacks; `problem` says why it could not be."""
+
+    rank: int
+    process: ProcessIdentity | None
+    size_before: int
+    problem: str | None
+
+
+def ask_for_stacks(run: RunDir, processes: Iterable[ProcessIdentity]) -> list[Asked]:
+    """Signal the ranks among `processes`, and do not wait for them."""
+    found = []
     for rank, process in rank_processes(run, processes).items():
-        problems[rank] = _problem(process)
-        if process is not None and problems[rank] is None:
+        size, problem = _size(stacks_path(run, rank)), _problem(process)
+        if process is not None and problem is None:
             signal_process(process, SIGNAL)
-    return problems
+        found.append(Asked(rank=rank, process=process, size_before=size, problem=problem))
+    return found
+
+
+def insist(run: RunDir, asked: Iterable[Asked]) -> bool:
+    """Signal those that did not answer, the other way; whether there was one."""
+    silent = [
+        one.process
+        for one in asked
+        if one.process is not None and one.problem is None and not _has_answered(run, one)
+    ]
+    for process in silent:
+        if _catches(process.pid, INSISTENT_SIGNAL):
+            signal_process(process, INSISTENT_SIGNAL)
+    return bool(silent)
 
 
 def _problem(process: ProcessIdentity | None) -> str | None:
     if process is None:
         return say("stacks.gone")
-    return None if _is_prepared(process.pid) else say("stacks.unprepared")
+    return None if _catches(process.pid, SIGNAL) else say("stacks.unprepared")
 
 
-def _is_prepared(pid: int) -> bool:
-    """Whether a process handles the signal, which would end it otherwise.
+def _has_answered(run: RunDir, one: Asked) -> bool:
+    return _size(stacks_path(run, one.rank)) != one.size_before
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process handles a signal, which would end it otherwise.
 
     Linux tells (`SigCgt` of /proc/PID/status, proc(5)). Elsewhere the mark has to do: a rank
     prepares itself before it leaves one.
@@ -96,29 +128,29 @@ def _is_prepared(pid: int) -> bool:
     except OSError:
         return not PROC.is_dir()
     caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
-    return bool(int(caught, 16) >> (SIGNAL - 1) & 1)
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
-def _wait(run: RunDir, before: dict[int, int], wait_s: float) -> None:
+def _wait(run: RunDir, asked: Sequence[Asked], deadline: float) -> None:
     """Until every file has grown and grows no more, or the time is over."""
-    deadline = time.monotonic() + wait_s
-    sizes, since = before, time.monotonic()
+    asked = [one for one in asked if one.problem is None]
+    sizes, since = [one.size_before for one in asked], time.monotonic()
     while time.monotonic() < deadline:
-        now = {rank: _size(stacks_path(run, rank)) for rank in before}
+        now = [_size(stacks_path(run, one.rank)) for one in asked]
         if now != sizes:
             sizes, since = now, time.monotonic()
-        has_grown = all(now[rank] != size for rank, size in before.items())
+        has_grown = all(_has_answered(run, one) for one in asked)
         if has_grown and time.monotonic() - since >= SETTLED_S:
             return
         time.sleep(POLL_S)
 
 
-def _read(run: RunDir, rank: int, before: int, problem: str | None) -> RankStacks:
-    if problem is not None:
-        return RankStacks(rank=rank, problem=problem)
-    path = stacks_path(run, rank)
+def _read(run: RunDir, asked: Asked) -> RankStacks:
+    rank, before = asked.rank, asked.size_before
+    if asked.problem is not None:
+        return RankStacks(rank=rank, problem=asked.problem)
     with suppress(OSError):
-        data = path.read_bytes()
+        data = stacks_path(run, rank).read_bytes()
         text = data[before if len(data) > before else 0 :].decode(errors="replace")
         if len(data) != before and (threads := parse_stacks(text)):
             return RankStacks(rank=rank, threads=threads)

@@ -178,7 +178,7 @@ def test_of_many_standstills_the_newest_are_kept():
 
 
 TRAINER = """
-    import os, sys, time
+    import ctypes, os, sys, time
     from pathlib import Path
     sys.path.insert(0, {root!r})
     from training.asked_stacks import AskedStacks
@@ -191,7 +191,7 @@ TRAINER = """
     mark.step = 7
     def waits_for_its_images():
         mark.enter("data")
-        time.sleep(4.5)
+        {waits}
     waits_for_its_images()
     mark.enter("forward")
     time.sleep(1.5)
@@ -199,21 +199,35 @@ TRAINER = """
 """
 
 
-def test_the_supervisor_has_the_stacks_of_a_rank_that_stands_still(make_run, spec, wait_exit):
-    run = make_run(TRAINER.format(root=CLONE))
+@pytest.mark.parametrize(
+    "waits",
+    [
+        "time.sleep(4.5)",
+        # Holds Python's lock in a call that no signal ends: the supervisor has to insist.
+        "lib, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)\n        "
+        "lib.pthread_mutex_lock(mutex)\n        "
+        "lib.pthread_mutex_timedlock(mutex, (ctypes.c_long * 2)(int(time.time()) + 7, 0))",
+    ],
+    ids=["waits", "holds the lock"],
+)
+def test_the_supervisor_has_the_stacks_of_a_rank_that_stands_still(
+    make_run, spec, wait_exit, waits
+):
+    run = make_run(TRAINER.format(root=CLONE, waits=waits))
     settings = msgspec.structs.replace(spec.training, timeout_s=5)
     run.write(run.spec, msgspec.structs.replace(spec, training=settings))
     local.start(run)
     assert wait_until(run.hang.exists, 20.0), run.console.read_text()
     standstill = fold_run(run).hang.now
     assert (standstill.step, standstill.stacks_t is None) == (7, False)
-    assert wait_until(lambda: bool(read_stacks(run)), 5.0)
+    # The main thread comes last.
+    assert wait_until(lambda: any(one.main for one in read_stacks(run)), 5.0)
     (stacks,) = read_stacks(run)
     assert "waits_for_its_images" in [frame.function for frame in stacks.main.frames]
     assert wait_exit(run).state == "completed"
     hang = read_hang(run)
     assert hang.now is None
-    assert 4.0 < hang.past[0].lasted_s(time.time()) < 7.0
+    assert 4.0 < hang.past[0].lasted_s(time.time()) < 9.0
     assert read_marks(run)[0].activity == "finished"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
@@ -13,6 +15,7 @@ import pytest
 from ringside.identity import wait_until
 from ringside.rundir import RunDir
 from ringside.stacks import (
+    INSISTENT_SIGNAL,
     SIGNAL,
     Frame,
     RankStacks,
@@ -26,8 +29,7 @@ from ringside.stacks import (
 
 CLONE = Path(__file__).parents[2]
 
-# ctypes.PyDLL keeps Python's lock during the call, as C code that hangs may do.
-HOLDS_THE_LOCK = """
+PREPARED = """
     import ctypes, sys, threading, time
     from pathlib import Path
     from training.asked_stacks import AskedStacks
@@ -35,12 +37,20 @@ HOLDS_THE_LOCK = """
     def waits_beside():
         time.sleep(60)
     threading.Thread(target=waits_beside, name="beside", daemon=True).start()
-    time.sleep(0.2)
-    print("ready", flush=True)
+    def adds():
+        while True:
+            sum(range(10))
+    def trains():
+        time.sleep(60)
+    # ctypes.PyDLL keeps Python's lock during the call, as C code that hangs may do; the second
+    # lock of a mutex never returns, and no signal ends it.
     def hangs_in_c():
-        while True:  # sleep(3) returns when a signal has come
-            ctypes.PyDLL(None).sleep(60)
-    hangs_in_c()
+        lib, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
+        time.sleep(0.2)
+        lib.pthread_mutex_lock(mutex)
+        lib.pthread_mutex_lock(mutex)
+    print("ready", flush=True)
+    globals()[sys.argv[2]]()
 """
 
 
@@ -50,44 +60,84 @@ def run(tmp_path):
     return RunDir(tmp_path)
 
 
-def ask(process: subprocess.Popen, path: Path) -> str:
+@contextmanager
+def prepared(path: Path, does: str):
+    argv = [sys.executable, "-c", dedent(PREPARED), str(path), does]
+    with subprocess.Popen(argv, cwd=CLONE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def ask(process: subprocess.Popen, path: Path, number: signal.Signals = SIGNAL) -> str:
     before = path.stat().st_size
-    process.send_signal(SIGNAL)
+    process.send_signal(number)
     assert wait_until(lambda: path.stat().st_size > before, 5.0)
     time.sleep(0.2)
     return path.read_text()
 
 
-def test_a_process_that_holds_python_s_lock_answers(run):
+def functions_of(thread: ThreadStack) -> list[str]:
+    return [frame.function for frame in thread.frames]
+
+
+def test_a_process_whose_main_thread_waits_answers(run):
     path = stacks_path(run, 0)
-    argv = [sys.executable, "-c", dedent(HOLDS_THE_LOCK), str(path)]
-    with subprocess.Popen(argv, cwd=CLONE, stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout.readline() == b"ready\n"
-            assert wait_until(lambda: "hangs_in_c" in ask(process, path), 5.0)
-            once = parse_stacks(ask(process, path))
-            twice = parse_stacks(ask(process, path))
-        finally:
-            process.kill()
+    with prepared(path, "trains") as process:
+        assert wait_until(lambda: "in trains" in ask(process, path), 5.0)
+        once = parse_stacks(ask(process, path))
+        twice = parse_stacks(ask(process, path))
     assert once == twice  # of two dumps the newer
-    assert [thread.is_main for thread in once] == [False, True]
-    functions = [[frame.function for frame in thread.frames] for thread in once]
-    assert "waits_beside" in functions[0]
-    assert functions[1] == ["hangs_in_c", "<module>"]
+    assert [(thread.name, thread.is_main) for thread in once] == [
+        ("beside", False), ("MainThread", True),
+    ]  # fmt: skip
+    assert "waits_beside" in functions_of(once[0])
+    assert functions_of(once[1]) == ["trains", "<module>"]
     (stored,) = read_stacks(run)
     assert (stored.rank, stored.threads) == (0, once)
 
 
+def test_a_process_that_holds_python_s_lock_answers_who_insists(run):
+    path = stacks_path(run, 0)
+    with prepared(path, "hangs_in_c") as process:
+        time.sleep(0.5)
+        process.send_signal(SIGNAL)
+        time.sleep(0.5)
+        assert not path.stat().st_size, "no thread can run Python there"
+        ask(process, path, INSISTENT_SIGNAL)
+    (stored,) = read_stacks(run)
+    functions = [functions_of(thread) for thread in stored.threads]
+    assert any("waits_beside" in names for names in functions)
+    assert functions[-1] == ["hangs_in_c", "<module>"]
+
+
+def test_who_is_asked_often_goes_on(run):
+    """faulthandler's dump of threads that run Python ends CPython 3.12 and 3.13 within seconds."""
+    path = stacks_path(run, 0)
+    with prepared(path, "adds") as process:
+        until = time.monotonic() + 3.0
+        while time.monotonic() < until:
+            process.send_signal(SIGNAL)
+            time.sleep(0.001)
+        assert process.poll() is None
+        assert "in adds" in ask(process, path)
+
+
 def test_the_file_is_bounded_and_an_empty_one_is_removed(tmp_path):
     code = """
-        import os, signal, sys
+        import os, sys
         from pathlib import Path
         from training import asked_stacks
         asked_stacks.MAX_BYTES = 1000
         path = Path(sys.argv[1])
         asked = asked_stacks.AskedStacks(path)
         for _ in range(50):
+            before = path.stat().st_size
             os.kill(os.getpid(), asked_stacks.SIGNAL)
+            while path.stat().st_size == before:
+                pass
             asked.tidy()
             assert path.stat().st_size < 2500
         os.truncate(path, 0)
@@ -106,6 +156,7 @@ def test_who_asks_while_the_run_ends_does_not_end_it(tmp_path):
         asked = asked_stacks.AskedStacks(Path(sys.argv[1]))
         asked.end()
         os.kill(os.getpid(), asked_stacks.SIGNAL)
+        os.kill(os.getpid(), asked_stacks.INSISTENT_SIGNAL)
     """
     argv = [sys.executable, "-c", dedent(code), str(tmp_path / "x")]
     subprocess.run(argv, cwd=CLONE, check=True)

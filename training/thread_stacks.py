@@ -1,0 +1,41 @@
+"""The stacks of all threads as text, in the words of CPython's Python/traceback.c.
+
+faulthandler writes them too, in C and without Python's lock. That is needed where a call holds the
+lock and never returns, and it is dangerous elsewhere: from CPython 3.12 on it reads frames that
+other threads are just leaving, and ends the process with SIGSEGV (python/cpython#116008). So
+threads are told here, by a thread that holds the lock; faulthandler is for when it cannot get it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+MAX_FRAMES = 100
+
+
+def thread_stacks() -> str:
+    """All threads but the one that calls, the newest first and the main thread last."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    caller, main = threading.get_ident(), threading.main_thread().ident
+    found = sys._current_frames()
+    order = sorted((ident for ident in found if ident != caller), key=lambda one: one == main)
+    return "\n".join(
+        "\n".join(_lines(f"Thread 0x{ident:016x} [{names.get(ident, '?')}]", found[ident]))
+        for ident in order
+    )
+
+
+def _lines(title: str, frame: FrameType | None) -> Iterator[str]:
+    yield f"{title} (most recent call first):"
+    for _ in range(MAX_FRAMES):
+        if frame is None:
+            break
+        code = frame.f_code
+        yield f'  File "{code.co_filename}", line {frame.f_lineno or "???"} in {code.co_name}'
+        frame = frame.f_back
+    else:
+        yield "  ..."
+    yield ""
