@@ -24,7 +24,7 @@ def asked_and_got(requested: RunSpec, observed: Observed) -> dict[str, tuple[obj
             training.find_unused_parameters,
             observed.find_unused_parameters,
         ),
-        "channels_last": (asked.channels_last, observed.channels_last),
+        "channels_last": (asked.weights_channels_last, observed.channels_last),
         "compile": (training.compile, observed.compiled),
         "freeze": (training.freeze, observed.freeze),
         "sync_batchnorm": (training.sync_batchnorm, observed.sync_batchnorm),

@@ -37,7 +37,7 @@ def make_model(spec: RunSpec, num_classes: int) -> nn.Module:
         model = _synchronised(model, spec.model)
     if spec.training.freeze == "backbone":
         freeze_backbone(model)
-    if spec.channels_last:
+    if spec.weights_channels_last:
         model = model.to(memory_format=torch.channels_last)
     return model
 

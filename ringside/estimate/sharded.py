@@ -63,9 +63,12 @@ def units_of(gradients: Sequence[Gradient], backward_us: float) -> list[Unit]:
 
 def replay(
     work: Work, units: Sequence[Unit], gathers_us: Sequence[float], reduces_us: Sequence[float],
-    *, reshards: bool,
+    *, reshards: bool, excludes: bool = False,
 ) -> Replay:  # fmt: skip
-    """A step; `gathers_us` and `reduces_us` are the collectives of each unit."""
+    """A step; `gathers_us` and `reduces_us` are the collectives of each unit.
+
+    `excludes`: compute and collectives cannot run beside each other.
+    """
     shares = [unit.share_ratio for unit in units]
     # What no unit accounts for runs before the first one.
     rest = max(0.0, 1.0 - sum(shares))
@@ -77,10 +80,12 @@ def replay(
         for (gather, share), reduce in zip(gathers[::-1], reduces_us[::-1], strict=True)
     ]
     backward_us = _pass_back(backward) + rest * work.backward_us
+    communication_us = sum(gathers_us) * (2 if reshards else 1) + sum(reduces_us)
     device_us = forward_us + backward_us + work.optimizer_us
+    if excludes:
+        device_us = max(device_us, work.device_us + communication_us)
     ratio = UNIT_LAUNCH_RATIO if reshards else KEPT_LAUNCH_RATIO
     launch_us = work.launch_us * (1 + ratio * len(units))
-    communication_us = sum(gathers_us) * (2 if reshards else 1) + sum(reduces_us)
     exposed_us = max(0.0, device_us - work.device_us)
     return Replay(
         step_us=max(device_us, launch_us),

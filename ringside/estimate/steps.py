@@ -76,7 +76,8 @@ def _over(link: Link, spec: RunSpec, description: Description, work: Work) -> St
     if spec.strategy == "local_sgd":
         return _local_sgd(spec, description, work, link)
     if spec.strategy == "fsdp":
-        return _fsdp(spec, work, link)
+        excludes = excludes_exchange(spec, description, link)
+        return _fsdp(spec, work, link, excludes=excludes)
     return _ddp(spec, description, work, link)
 
 
@@ -171,8 +172,9 @@ def _local_sgd(spec: RunSpec, description: Description, work: Work, link: Link) 
     )
 
 
-def _fsdp(spec: RunSpec, work: Work, link: Link) -> Step:
-    """Units gathered before they compute and reduced after; see `sharded`."""
+def _fsdp(spec: RunSpec, work: Work, link: Link, *, excludes: bool) -> Step:
+    """Units gathered before they compute and reduced after; see `sharded`, and
+    `excludes_exchange`."""
     config = spec.accelerate.fsdp_config
     reshards = config is None or config.fsdp_reshard_after_forward
     halves = spec.training.reduce_dtype != "fp32"
@@ -186,7 +188,9 @@ def _fsdp(spec: RunSpec, work: Work, link: Link) -> Step:
         reduces.append(reduce.us)
         timings += [gather, gather, reduce] if reshards else [gather, reduce]
         sizes += [unit.num_bytes] * (2 if reshards else 1) + [reduced]
-    found = sharded.replay(work, units, gathers, reduces, reshards=reshards)
+    found = sharded.replay(
+        work, units, gathers, reduces, reshards=reshards, excludes=excludes
+    )  # fmt: skip
     step = _step(_micro_steps_us(spec, work), found, sizes, timings)
     return replace(step, is_rough=True)
 

@@ -13,9 +13,7 @@ def one_device(spec: RunSpec) -> RunSpec:
     """The same step in one process: the device's own images, micro-steps, layout and variables."""
     replace, one = msgspec.structs.replace, baseline_of(spec)
     micro_steps = spec.num_micro_steps
-    training = replace(
-        one.training, accumulation_steps=micro_steps, channels_last=spec.channels_last
-    )
+    training = replace(one.training, accumulation_steps=micro_steps)
     return replace(
         one,
         training=training,

@@ -36,6 +36,9 @@ _OF_THE_MODEL = (
 )  # fmt: skip
 
 
+NEITHER = "neither images nor weights"
+
+
 def transport_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that may change how collectives travel; those of logging do not."""
     return {
@@ -66,6 +69,7 @@ def fields_of_step(spec: RunSpec) -> dict[str, Any]:
     """All that makes a step of this request as long as it is, on a machine that is not named.
 
     A setting at its default does not count, so that a new one leaves old measurements valid.
+    `channels_last` false is told anew: once it left the images as they were.
     """
     fields: dict[str, Any] = msgspec.to_builtins(spec)
     for name in _BESIDE_THE_STEP:
@@ -77,6 +81,8 @@ def fields_of_step(spec: RunSpec) -> dict[str, Any]:
         for name, value in fields["training"].items()
         if name not in _BESIDE_THE_SETTINGS and value != defaults[name]
     }
+    if not spec.channels_last:
+        fields["training"]["channels_last"] = NEITHER
     return fields
 
 
@@ -95,7 +101,7 @@ def key_of_model(spec: RunSpec) -> str:
     return _digest(
         {
             **{name: settings[name] for name in _OF_THE_MODEL},
-            "channels_last": spec.channels_last,
+            "channels_last": spec.channels_last or NEITHER,
             "model": spec.model,
             "precision": spec.accelerate.mixed_precision,
             "data": [data.source, data.path, data.profile, data.repository, data.revision],

@@ -115,7 +115,7 @@ def observed(spec: RunSpec, **fields: Any) -> Observed:
             "device": spec.device, "device_name": "NVIDIA H200", "num_parameters": PARAMETERS,
             "comm_hook": spec.training.comm_hook, "static_graph": spec.training.static_graph,
             "sync_batchnorm": spec.training.sync_batchnorm, "num_devices": spec.num_devices,
-            "channels_last": spec.channels_last, "compiled": spec.training.compile,
+            "channels_last": spec.weights_channels_last, "compiled": spec.training.compile,
             "freeze": spec.training.freeze, "threads": spec.threads_per_device,
             "find_unused_parameters": spec.training.find_unused_parameters,
             "gradient_as_bucket_view": spec.training.gradient_as_bucket_view,

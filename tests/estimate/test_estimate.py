@@ -97,7 +97,7 @@ def test_the_crowd_is_plain_ddp_of_the_same_step(make_spec):
     asked = make_spec("fsdp", num_processes=4, micro_batch=32, precision="bf16")
     crowd = crowd_of(asked)
     assert (crowd.strategy, crowd.num_processes, crowd.micro_batch) == ("ddp", 4, 32)
-    assert (crowd.accelerate.mixed_precision, crowd.channels_last) == ("bf16", False)
+    assert (crowd.accelerate.mixed_precision, crowd.channels_last) == ("bf16", True)
 
 
 def crowd_of_two(step_us: float) -> tuple[Crowded, ...]:

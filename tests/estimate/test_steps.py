@@ -133,6 +133,13 @@ def test_fsdp_by_hand(step):
     assert found.is_rough
 
 
+def test_in_fp32_nccl_stops_fsdp_too(step):
+    """Its weights are contiguous and its convolutions channels_last: 6 ms add to the step's 16."""
+    found = step("fsdp", backend="nccl")
+    assert (found.step_us, found.exposed_us) == pytest.approx((22_000, 6_000))
+    assert step("fsdp", backend="nccl", precision="bf16").exposed_us == pytest.approx(2_000)
+
+
 def test_fsdp_costs_the_host_for_each_unit(make_spec, make_description, make_profile, make_sweep):
     description = make_description(make_profile(32, host_us=16_000.0, device_us=8_000.0))
     spec = make_spec("fsdp", micro_batch=32, training=SGD)

@@ -55,6 +55,16 @@ def test_a_host_that_sets_the_pace_leaves_the_device_its_own_time(make_descripti
     assert work.launch_backward_us == pytest.approx(10_000)
 
 
+def test_launches_are_as_many_at_every_batch(make_description, make_profile):
+    """At 32 images the host sets a pace of 16 ms, so it takes as long where the device does."""
+    paced = make_profile(32, host_us=14_000.0, device_us=8_000.0)
+    free = make_profile(64, host_us=9_000.0, device_us=32_000.0)
+    both = make_description(paced, free)
+    assert work_at(both, 64).launch_us == pytest.approx(16_000)
+    assert work_at(make_description(free), 64).launch_us == pytest.approx(9_000)
+    assert work_at(both, 64).step_us == pytest.approx(32_000)
+
+
 def test_the_optimizer_is_no_longer_where_the_host_is_slow(make_description, make_profile):
     """Its launches take 2 of 16 ms, and on the device, as at 64 images, half a millisecond."""
     paced = make_profile(

@@ -114,7 +114,7 @@ def test_a_process_that_holds_python_s_lock_answers_who_insists(run):
 
 
 def test_who_is_asked_often_goes_on(run):
-    """faulthandler's dump of threads that run Python ends CPython 3.12 and 3.13 within seconds."""
+    """faulthandler's own thread, among threads that run Python, ends CPython 3.12 in seconds."""
     path = stacks_path(run, 0)
     with prepared(path, "adds") as process:
         until = time.monotonic() + 3.0

@@ -203,6 +203,17 @@ def test_a_rank_whose_host_is_busy_longer_is_late(sketch, judged):
     assert first.share_ratio == pytest.approx(0.5, abs=0.01)
 
 
+def test_a_slower_one_of_two_slow_hosts_is_no_late_rank(sketch, judged):
+    """Both GPUs idle for want of launches; that one host is slower is the smaller part of it."""
+    quick = Run(sketch(0), kernel_us=20, begin=5600, reduce_us=3500)
+    slow = Run(sketch(1), kernel_us=20, begin=9000)
+    for number in range(4):
+        quick.made.host("cudaLaunchKernel", number * 10_000 + 6600, 3400, "cuda_runtime")
+    first = judged(quick, slow).first
+    assert (first.cause, first.code) == ("launch", "LAUNCH-001")
+    assert first.share_ratio == pytest.approx(0.9, abs=0.01)
+
+
 def test_one_rank_that_mostly_waits_asks_for_the_others(sketch, judged):
     made = Run(sketch(0), kernel_us=100, reduce_us=10).made
     for number in range(1, 3):

@@ -12,13 +12,16 @@ from torchvision.transforms.v2 import functional as reference
 
 from ringside.data import decode_rgb, evaluation_crop, open_data
 from ringside.errors import DataError
+from ringside.hardware import read_hardware
+from ringside.request import RunRequest, resolve
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
-from training.input.batches import Batches
+from training.input.batches import Batches, SyntheticBatches, layout_of
 from training.input.crops import centre_box, draws_of, training_box
 from training.input.decoding import crop, decode, ordinary_jpeg_size
 from training.input.loading import Crop, Pictures, make_loader
 from training.input.normalisation import IMAGENET, normalisation_of
+from training.model import make_model
 
 CPU = torch.device("cpu")
 
@@ -98,6 +101,30 @@ def test_batches_are_normalised_like_imagenet(split):
     np.testing.assert_allclose(pixels[1].permute(1, 2, 0), by_hand, atol=1e-5)
     assert targets.tolist() == split.targets[[0, 5]].tolist()
     assert index.tolist() == [0, 5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "strategy", "layout"),
+    [
+        (None, "ddp", torch.channels_last), (None, "fsdp", torch.channels_last),
+        (True, "ddp", torch.channels_last), (False, "ddp", torch.contiguous_format),
+        (False, "fsdp", torch.contiguous_format),
+    ],
+)  # fmt: skip
+def test_a_convolution_computes_in_the_layout_that_was_asked_for(split, asked, strategy, layout):
+    """It follows its images, whatever the layout of its weights."""
+    wanted = {} if asked is None else {"channels_last": str(asked).lower()}
+    request = RunRequest(preset=strategy, data="products:ci", model="resnet18", overrides=wanted)
+    spec = resolve(request, read_hardware())
+    model = make_model(spec, num_classes=3)
+    found = []
+    model.layer1[0].conv1.register_forward_hook(lambda _m, _i, out: found.append(out))
+    images = pictures(split, augment=False)
+    loader = make_loader(images, [[(0, 0), (0, 5)]], num_workers=0, pin=False)
+    made_up = SyntheticBatches(2, 3, 32, CPU, layout_of(spec))
+    for batches in (Batches(loader, CPU, IMAGENET, layout=layout_of(spec)), made_up):
+        model(next(iter(batches))[0])
+    assert [one.is_contiguous(memory_format=layout) for one in found] == [True, True]
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])

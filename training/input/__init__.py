@@ -1,6 +1,6 @@
 """From encoded pictures to normalised batches on the device, decoded on the CPU or on the GPU."""
 
-from training.input.batches import Batch, Batches, SyntheticBatches
+from training.input.batches import Batch, Batches, SyntheticBatches, layout_of
 from training.input.feed import AnyBatches, Feed
 
-__all__ = ["AnyBatches", "Batch", "Batches", "Feed", "SyntheticBatches"]
+__all__ = ["AnyBatches", "Batch", "Batches", "Feed", "SyntheticBatches", "layout_of"]

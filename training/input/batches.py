@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from ringside.errors import DataError, RingsideError
+from ringside.spec import RunSpec
 from training.input.augmentation import Mixer, jitter
 from training.input.gpu import GpuDecoder
 from training.input.loading import Decoded, Encoded, Pictures
@@ -20,7 +21,7 @@ from training.watchdog import INPUT_THREAD
 AHEAD = 2
 
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Images float32 [n, 3, H, W] channels_last and targets float32 [n, C] on the device, indices."""
+"""Images float32 [n, 3, H, W] and targets float32 [n, C] on the device, indices."""
 
 
 class Batches:
@@ -29,8 +30,9 @@ class Batches:
     def __init__(
         self, loader: DataLoader[Any], device: torch.device, normalisation: Normalisation, *,
         color_jitter: float = 0.0, mixer: Mixer | None = None,
+        layout: torch.memory_format = torch.channels_last,
     ) -> None:  # fmt: skip
-        self.loader, self.device = loader, device
+        self.loader, self.device, self.layout = loader, device, layout
         self.color_jitter, self.mixer = color_jitter, mixer
         pictures = loader.dataset
         assert isinstance(pictures, Pictures)
@@ -76,22 +78,30 @@ class Batches:
             images = _affine(images, self.normal)
         if self.mixer is not None:
             images, targets = self.mixer(images, targets, batch.epoch, int(batch.indices[0]))
-        return images, targets, batch.indices
+        return images.contiguous(memory_format=self.layout), targets, batch.indices
 
 
 class SyntheticBatches:
     """The same made-up batch for ever, on the device: what a step costs when data is free."""
 
-    def __init__(self, num_samples: int, num_classes: int, size: int, device: torch.device) -> None:
+    def __init__(
+        self, num_samples: int, num_classes: int, size: int, device: torch.device,
+        layout: torch.memory_format = torch.channels_last,
+    ) -> None:  # fmt: skip
         generator = torch.Generator().manual_seed(0)
         images = torch.randn(num_samples, 3, size, size, generator=generator)
-        self.images = images.to(device, memory_format=torch.channels_last)
+        self.images = images.to(device, memory_format=layout)
         targets = torch.randint(0, 2, (num_samples, num_classes), generator=generator)
         self.targets, self.indices = targets.float().to(device), torch.arange(num_samples)
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
             yield self.images, self.targets, self.indices
+
+
+def layout_of(spec: RunSpec) -> torch.memory_format:
+    """Of a run's images, which its convolutions follow."""
+    return torch.channels_last if spec.channels_last else torch.contiguous_format
 
 
 def _affine(images: torch.Tensor, by: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from ringside.data import ImageData
 from ringside.spec import RunSpec
 from training.control import Control
 from training.input.augmentation import Mixer
-from training.input.batches import Batches, SyntheticBatches
+from training.input.batches import Batches, SyntheticBatches, layout_of
 from training.input.choice import Choice, choose
 from training.input.loading import Crop, Pictures, make_loader
 from training.input.normalisation import normalisation_of
@@ -41,8 +41,8 @@ class Feed:
         if not self.reads:
             return TargetBatches(self.data.train.targets, batches, self.device)
         if spec.data.source == "synthetic":
-            classes = len(self.data.classes)
-            return SyntheticBatches(spec.loader_batch, classes, spec.data.image_size, self.device)
+            classes, size = len(self.data.classes), spec.data.image_size
+            return SyntheticBatches(spec.loader_batch, classes, size, self.device, layout_of(spec))
         mixes = settings.mixup > 0 or settings.cutmix > 0
         return Batches(
             self._loader(self._pictures(augment=True), batches),
@@ -50,6 +50,7 @@ class Feed:
             normalisation_of(spec.model),
             color_jitter=settings.color_jitter,
             mixer=Mixer(spec.seed, settings.mixup, settings.cutmix) if mixes else None,
+            layout=layout_of(spec),
         )
 
     def evaluation(self, batches: Iterable[list[Key]]) -> AnyBatches:
@@ -57,7 +58,8 @@ class Feed:
         if not self.reads:
             return TargetBatches(self.data.val.targets, batches, self.device)
         loader = self._loader(self._pictures(augment=False), batches)
-        return Batches(loader, self.device, normalisation_of(self.spec.model))
+        normalisation = normalisation_of(self.spec.model)
+        return Batches(loader, self.device, normalisation, layout=layout_of(self.spec))
 
     def _pictures(self, *, augment: bool) -> Pictures:
         how = Crop(

@@ -41,7 +41,7 @@ class Pipeline:
         keep_only(model, found.stages, rank)
         self.model = model
         self.stage = Stage(
-            model, first=self.first, last=self.last, channels_last=spec.channels_last,
+            model, first=self.first, last=self.last, channels_last=spec.weights_channels_last,
             device=device, dtype=dtype,
         )  # fmt: skip
         self.borders = [self.stage.travel_shape(border) for border in found.borders[:-1]]
