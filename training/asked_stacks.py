@@ -6,6 +6,7 @@ import faulthandler
 import os
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -13,6 +14,7 @@ from ringside.stacks import INSISTENT_SIGNAL, SIGNAL
 from training.thread_stacks import thread_stacks
 
 MAX_BYTES = 1 << 20
+_OVER = b"\0"  # No signal has this number.
 
 
 class AskedStacks:
@@ -50,8 +52,10 @@ class AskedStacks:
         signal.signal(SIGNAL, signal.SIG_IGN)
         faulthandler.unregister(INSISTENT_SIGNAL)
         signal.set_wakeup_fd(self._before)
-        os.close(self._wakes)
+        # Closing would not do: a forked loader worker may still have the pipe open.
+        os.write(self._wakes, _OVER)
         self._thread.join()
+        os.close(self._wakes)
         os.close(self._asked)
         is_empty = not os.fstat(self._file.fileno()).st_size
         self._file.close()
@@ -59,9 +63,11 @@ class AskedStacks:
             self._path.unlink(missing_ok=True)
 
     def _answer(self) -> None:
-        while numbers := os.read(self._asked, 64):
+        while _OVER not in (numbers := os.read(self._asked, 64)):
             if SIGNAL in numbers:
-                self._file.write(thread_stacks().encode())
+                # On a full disk nobody is told; the next one may be.
+                with suppress(OSError):
+                    self._file.write(thread_stacks().encode())
 
 
 def _does_nothing(_number: int, _frame: FrameType | None) -> None:

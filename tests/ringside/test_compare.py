@@ -75,6 +75,12 @@ def test_accumulation_is_measured_against_the_same_micro_batch(measured):
     assert (found.value, found.scaling) == (pytest.approx(1.6), "weak")
 
 
+def test_fsdp_is_measured_against_the_plain_device(measured):
+    """Its weights are contiguous, and its convolutions channels_last as its images are."""
+    found = measured({"step_s": 0.1}, {"preset": "fsdp", "step_s": 0.125})
+    assert (found.value, found.scaling) == (pytest.approx(1.6), "weak")
+
+
 def test_warm_up_is_left_out_of_both(measured):
     """The first epoch of these runs takes ten times as long as the others."""
     found = measured({"step_s": 0.1, "epochs": 2}, {"step_s": 0.1, "epochs": 9})

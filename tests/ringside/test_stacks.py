@@ -162,6 +162,26 @@ def test_who_asks_while_the_run_ends_does_not_end_it(tmp_path):
     subprocess.run(argv, cwd=CLONE, check=True)
 
 
+def test_a_forked_worker_that_lives_on_does_not_hold_up_the_end(tmp_path):
+    """It has the pipe open too."""
+    code = """
+        import os, signal, sys, time
+        from pathlib import Path
+        from training.asked_stacks import AskedStacks
+        asked = AskedStacks(Path(sys.argv[1]))
+        worker = os.fork()
+        if not worker:
+            time.sleep(60)
+            os._exit(0)
+        begin = time.monotonic()
+        asked.end()
+        os.kill(worker, signal.SIGKILL)
+        assert time.monotonic() - begin < 5
+    """
+    argv = [sys.executable, "-c", dedent(code), str(tmp_path / "x")]
+    subprocess.run(argv, cwd=CLONE, check=True, timeout=30)
+
+
 def test_the_watchdog_s_own_stacks_count_where_nobody_asked(run):
     text = 'Current thread 0x01 (most recent call first):\n  File "a.py", line 3 in <module>\n'
     (run.ranks / "rank3.stack.txt").write_text("Timeout (0:00:05)!\n" + text)
