@@ -144,7 +144,7 @@ def story(spec: RunSpec) -> list[ev.Event]:
     observed = Observed(
         num_processes=spec.num_processes, strategy=spec.strategy, mixed_precision="no",
         backend="gloo", device="cpu", device_name="processor", num_parameters=1,
-        channels_last=spec.channels_last, versions={"torch": "2.14.1"},
+        channels_last=spec.weights_channels_last, versions={"torch": "2.14.1"},
     )  # fmt: skip
     lines: list[ev.Event] = [
         ev.RunStarted(

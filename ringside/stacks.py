@@ -25,6 +25,7 @@ that lock, which is safe only while nobody runs Python; so it is never the first
 OWN_FOLDERS = ("training", "ringside")
 _THREAD = re.compile(r"^(Current thread|Thread) (0x[0-9a-f]+)(?: \[(.*?)\])? ")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$')
+_MAIN = "MainThread"
 _MODULES = ("_run_module_as_main", "<module>")
 
 # What the innermost frames mean, the first that fits; a name of a function, or of a file.
@@ -121,7 +122,7 @@ def parse_stacks(text: str) -> tuple[ThreadStack, ...]:
             file, number, function = frame.groups()
             number = int(number) if number.isdecimal() else None
             threads[-1][3].append(Frame(file=file, line=number, function=function))
-    mains = [place for place, thread in enumerate(threads) if _is_main(thread[3])]
+    mains = [place for place, (_, name, _, f) in enumerate(threads) if _is_main(name, f)]
     begin = mains[-2] + 1 if len(mains) > 1 else 0
     main = mains[-1] if mains else None
     return tuple(
@@ -188,5 +189,6 @@ def _tail(path: Path) -> str:
         return ""
 
 
-def _is_main(frames: Sequence[Frame]) -> bool:
-    return bool(frames) and frames[-1].function in _MODULES
+def _is_main(name: str | None, frames: Sequence[Frame]) -> bool:
+    """By Python's name for it; faulthandler has none, and there the outermost call tells."""
+    return name == _MAIN or (bool(frames) and frames[-1].function in _MODULES)

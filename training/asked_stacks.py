@@ -23,6 +23,7 @@ class AskedStacks:
     SIGNAL wakes a thread that writes them, whatever the main thread waits for. It cannot while
     C code holds Python's lock in a call that never returns: then INSISTENT_SIGNAL has faulthandler
     write them, in the handler itself. Make it in the main thread; only there signals can be set.
+    A forked loader worker inherits both: what it is asked its rank answers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +68,7 @@ class AskedStacks:
             if SIGNAL in numbers:
                 # On a full disk nobody is told; the next one may be.
                 with suppress(OSError):
-                    self._file.write(thread_stacks().encode())
+                    self._file.write(thread_stacks())
 
 
 def _does_nothing(_number: int, _frame: FrameType | None) -> None:

@@ -67,10 +67,10 @@ class StackFile:
             if self._due is None or time.monotonic() < self._due:
                 return
             self._due = None
-            faulthandler.cancel_dump_traceback_later()
-            # To the file itself, as faulthandler does; nobody is told on a full disk.
+            # To the file itself, as faulthandler does; where that fails, faulthandler may try.
             with suppress(OSError):
-                os.write(self._file.fileno(), thread_stacks().encode())
+                os.write(self._file.fileno(), thread_stacks())
+                faulthandler.cancel_dump_traceback_later()
 
     def end(self) -> None:
         """The run is over and well; nothing is left."""

@@ -95,11 +95,17 @@ def ask_for_stacks(run: RunDir, processes: Iterable[ProcessIdentity]) -> list[As
 
 
 def insist(run: RunDir, asked: Iterable[Asked]) -> bool:
-    """Signal those that did not answer, the other way; whether there was one."""
+    """Signal those that did not answer, the other way; whether there was one.
+
+    Not a stopped process: it is silent for that, and its threads may run Python when it goes on.
+    """
     silent = [
         one.process
         for one in asked
-        if one.process is not None and one.problem is None and not _has_answered(run, one)
+        if one.process is not None
+        and one.problem is None
+        and not _has_answered(run, one)
+        and not _is_stopped(one.process.pid)
     ]
     for process in silent:
         if _catches(process.pid, INSISTENT_SIGNAL):
@@ -123,12 +129,22 @@ def _catches(pid: int, number: signal.Signals) -> bool:
     Linux tells (`SigCgt` of /proc/PID/status, proc(5)). Elsewhere the mark has to do: a rank
     prepares itself before it leaves one.
     """
+    if not PROC.is_dir():
+        return True
+    return bool(int(_status(pid, "SigCgt") or "0", 16) >> (number - 1) & 1)
+
+
+def _is_stopped(pid: int) -> bool:
+    """By a signal or by a debugger (T and t in proc(5))."""
+    return (_status(pid, "State") or "").lower().startswith("t")
+
+
+def _status(pid: int, name: str) -> str | None:
     try:
         lines = (PROC / str(pid) / "status").read_text().splitlines()
     except OSError:
-        return not PROC.is_dir()
-    caught = next((line.split()[1] for line in lines if line.startswith("SigCgt:")), "0")
-    return bool(int(caught, 16) >> (number - 1) & 1)
+        return None
+    return next((line.split()[1] for line in lines if line.startswith(f"{name}:")), None)
 
 
 def _wait(run: RunDir, asked: Sequence[Asked], deadline: float) -> None:

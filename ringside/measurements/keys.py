@@ -69,7 +69,8 @@ def fields_of_step(spec: RunSpec) -> dict[str, Any]:
     """All that makes a step of this request as long as it is, on a machine that is not named.
 
     A setting at its default does not count, so that a new one leaves old measurements valid.
-    `channels_last` false is told anew: once it left the images as they were.
+    Of `channels_last` counts what it comes to; false has another key than it had while images
+    stayed channels_last.
     """
     fields: dict[str, Any] = msgspec.to_builtins(spec)
     for name in _BESIDE_THE_STEP:
@@ -81,6 +82,7 @@ def fields_of_step(spec: RunSpec) -> dict[str, Any]:
         for name, value in fields["training"].items()
         if name not in _BESIDE_THE_SETTINGS and value != defaults[name]
     }
+    fields["training"].pop("channels_last", None)
     if not spec.channels_last:
         fields["training"]["channels_last"] = NEITHER
     return fields

@@ -200,18 +200,21 @@ TRAINER = """
 
 
 @pytest.mark.parametrize(
-    "waits",
+    ("waits", "by_python"),
     [
-        "time.sleep(4.5)",
+        ("time.sleep(4.5)", True),
         # Holds Python's lock in a call that no signal ends: the supervisor has to insist.
-        "lib, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)\n        "
-        "lib.pthread_mutex_lock(mutex)\n        "
-        "lib.pthread_mutex_timedlock(mutex, (ctypes.c_long * 2)(int(time.time()) + 7, 0))",
+        (
+            "lib, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)\n        "
+            "lib.pthread_mutex_lock(mutex)\n        "
+            "lib.pthread_mutex_timedlock(mutex, (ctypes.c_long * 2)(int(time.time()) + 7, 0))",
+            False,
+        ),
     ],
     ids=["waits", "holds the lock"],
 )
 def test_the_supervisor_has_the_stacks_of_a_rank_that_stands_still(
-    make_run, spec, wait_exit, waits
+    make_run, spec, wait_exit, waits, by_python
 ):
     run = make_run(TRAINER.format(root=CLONE, waits=waits))
     settings = msgspec.structs.replace(spec.training, timeout_s=5)
@@ -224,6 +227,8 @@ def test_the_supervisor_has_the_stacks_of_a_rank_that_stands_still(
     assert wait_until(lambda: any(one.main for one in read_stacks(run)), 5.0)
     (stacks,) = read_stacks(run)
     assert "waits_for_its_images" in [frame.function for frame in stacks.main.frames]
+    # faulthandler does not know Python's names.
+    assert (stacks.main.name == "MainThread") == by_python
     assert wait_exit(run).state == "completed"
     hang = read_hang(run)
     assert hang.now is None

@@ -15,6 +15,7 @@ from ringside.cores import num_cores as usable_cores
 from ringside.errors import RunDirError
 from ringside.hardware import Gpu, Hardware
 from ringside.measurements import Arm, Description, Experiment, StepProfile, StepTiming, Sweep
+from ringside.measurements.keys import fields_of_step
 from ringside.measurements.store import Store, key_of_machine, key_of_model, key_of_spec
 from ringside.rundir import list_run_dirs
 from ringside.spec import RunSpec
@@ -119,11 +120,13 @@ def test_an_experiment_fits_every_request_with_the_same_step(
         replace(spec, queue=True),
         replace(spec, beside=True, time_limit_s=60, retries=1),
         with_training(spec, learning_rate=1.0, trackers=("tensorboard",), timeout_s=60),
+        with_training(spec, channels_last=True),
     ]
     other = [
         make_spec("ddp", micro_batch=32), make_spec("ddp", num_processes=4),
         make_spec("ddp", precision="bf16"), make_spec("fsdp"), replace(spec, model="resnet18"),
         with_training(spec, static_graph=True), with_training(spec, num_workers=1),
+        with_training(spec, channels_last=False),
         replace(spec, environment={"NCCL_P2P_DISABLE": "1"}),
     ]  # fmt: skip
     assert {key_of_spec(one) for one in same} == {key_of_spec(spec)}
@@ -284,3 +287,11 @@ def test_a_timing_fits_the_same_step_and_transport_and_the_latest_wins(
     assert store.timing(make_spec("ddp", micro_batch=32), inherited={}) is None
     made_up = replace(spec, data=replace(spec.data, source="synthetic"))
     assert store.timing(made_up, inherited={}) is None
+
+
+def test_what_was_measured_while_images_stayed_channels_last_fits_no_more(
+    make_spec: Callable[..., RunSpec],
+) -> None:
+    """Once `channels_last: false` changed the layout of the weights alone."""
+    off = with_training(make_spec("ddp"), channels_last=False)
+    assert fields_of_step(off)["training"]["channels_last"] is not False

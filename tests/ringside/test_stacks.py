@@ -122,7 +122,9 @@ def test_who_is_asked_often_goes_on(run):
             process.send_signal(SIGNAL)
             time.sleep(0.001)
         assert process.poll() is None
-        assert "in adds" in ask(process, path)
+        text = ask(process, path)
+        assert "in adds" in text
+        assert "[MainThread]" in text, "faulthandler does not know Python's names"
 
 
 def test_the_file_is_bounded_and_an_empty_one_is_removed(tmp_path):
@@ -192,6 +194,28 @@ def test_the_watchdog_s_own_stacks_count_where_nobody_asked(run):
         3,
         (Frame(file="a.py", line=3, function="<module>"),),
     )
+
+
+def test_a_deep_main_thread_is_known_by_its_name():
+    """Only its innermost calls are told, so it does not end in those of a main thread."""
+    text = (
+        'Thread 0x1 [MainThread] (most recent call first):\n  File "a.py", line 3 in deep\n  ...\n'
+    )
+    (twice,) = parse_stacks(text + text)
+    assert twice.is_main
+
+
+def test_a_file_whose_name_is_no_utf_8_is_told_too():
+    code = """
+        import threading, time
+        from training.thread_stacks import thread_stacks
+        called = dict(time=time)
+        exec(compile("def waits(): time.sleep(5)", "/home/m\\udcfcller/a.py", "exec"), called)
+        threading.Thread(target=called["waits"], daemon=True).start()
+        time.sleep(0.2)
+        assert b"/home/m\\\\udcfcller/a.py" in thread_stacks(), thread_stacks()
+    """
+    subprocess.run([sys.executable, "-c", dedent(code)], cwd=CLONE, check=True)
 
 
 def test_names_of_threads_and_unknown_lines_are_read():

@@ -214,6 +214,19 @@ def test_a_slower_one_of_two_slow_hosts_is_no_late_rank(sketch, judged):
     assert first.share_ratio == pytest.approx(0.9, abs=0.01)
 
 
+def test_a_rank_that_computes_a_little_longer_is_late_by_that_only(sketch, judged):
+    """Its host is busy 34 % longer as well, which is the smaller part of what its GPU idles."""
+    quick = Run(sketch(0), kernel_us=10, begin=5600, reduce_us=3500)
+    slow = Run(sketch(1), kernel_us=40, begin=8000)
+    for number in range(4):
+        quick.made.host("cudaLaunchKernel", number * 10_000 + 6600, 3400, "cuda_runtime")
+    verdict = judged(quick, slow)
+    assert (verdict.first.cause, verdict.first.share_ratio) == ("launch", pytest.approx(0.82))
+    (late,) = [one for one in verdict.others if one.code == "LATE-001"]
+    assert late.share_ratio == pytest.approx(0.12)
+    assert "computes longer" in late.sentence
+
+
 def test_one_rank_that_mostly_waits_asks_for_the_others(sketch, judged):
     made = Run(sketch(0), kernel_us=100, reduce_us=10).made
     for number in range(1, 3):

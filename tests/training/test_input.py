@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from ringside.hardware import read_hardware
 from ringside.request import RunRequest, resolve
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
-from training.input.batches import Batches, SyntheticBatches, layout_of
+from training.input.batches import Batches, made_up
 from training.input.crops import centre_box, draws_of, training_box
 from training.input.decoding import crop, decode, ordinary_jpeg_size
+from training.input.feed import Feed
 from training.input.loading import Crop, Pictures, make_loader
 from training.input.normalisation import IMAGENET, normalisation_of
 from training.model import make_model
@@ -119,12 +121,12 @@ def test_a_convolution_computes_in_the_layout_that_was_asked_for(split, asked, s
     model = make_model(spec, num_classes=3)
     found = []
     model.layer1[0].conv1.register_forward_hook(lambda _m, _i, out: found.append(out))
-    images = pictures(split, augment=False)
-    loader = make_loader(images, [[(0, 0), (0, 5)]], num_workers=0, pin=False)
-    made_up = SyntheticBatches(2, 3, 32, CPU, layout_of(spec))
-    for batches in (Batches(loader, CPU, IMAGENET, layout=layout_of(spec)), made_up):
+    engine = SimpleNamespace(spec=spec, device=CPU, pipeline=None, rank=0)
+    feed = Feed(engine, open_data(spec.data), SimpleNamespace(share=lambda choice: choice))
+    order = [[(0, 0), (0, 5)]]
+    for batches in (feed.training(order), feed.evaluation(order), made_up(spec, 3, CPU)):
         model(next(iter(batches))[0])
-    assert [one.is_contiguous(memory_format=layout) for one in found] == [True, True]
+    assert [one.is_contiguous(memory_format=layout) for one in found] == [True] * 3
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])

@@ -104,6 +104,12 @@ def layout_of(spec: RunSpec) -> torch.memory_format:
     return torch.channels_last if spec.channels_last else torch.contiguous_format
 
 
+def made_up(spec: RunSpec, num_classes: int, device: torch.device) -> SyntheticBatches:
+    """For the source `synthetic`, and wherever data are to be free."""
+    size = spec.data.image_size
+    return SyntheticBatches(spec.loader_batch, num_classes, size, device, layout_of(spec))
+
+
 def _affine(images: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
     """images x by[0] + by[1] per channel, in place."""
     return images.mul_(by[0].view(1, 3, 1, 1)).add_(by[1].view(1, 3, 1, 1))

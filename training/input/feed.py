@@ -10,7 +10,7 @@ from ringside.data import ImageData
 from ringside.spec import RunSpec
 from training.control import Control
 from training.input.augmentation import Mixer
-from training.input.batches import Batches, SyntheticBatches, layout_of
+from training.input.batches import Batches, SyntheticBatches, layout_of, made_up
 from training.input.choice import Choice, choose
 from training.input.loading import Crop, Pictures, make_loader
 from training.input.normalisation import normalisation_of
@@ -41,8 +41,7 @@ class Feed:
         if not self.reads:
             return TargetBatches(self.data.train.targets, batches, self.device)
         if spec.data.source == "synthetic":
-            classes, size = len(self.data.classes), spec.data.image_size
-            return SyntheticBatches(spec.loader_batch, classes, size, self.device, layout_of(spec))
+            return made_up(spec, len(self.data.classes), self.device)
         mixes = settings.mixup > 0 or settings.cutmix > 0
         return Batches(
             self._loader(self._pictures(augment=True), batches),

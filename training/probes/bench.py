@@ -14,7 +14,7 @@ from ringside.spec import RunSpec
 from training.buffered import Buffered, buffered
 from training.control import Control
 from training.engine import Engine
-from training.input import Feed, SyntheticBatches, layout_of
+from training.input import Feed, made_up
 from training.loop import Trainer
 from training.losses import training_loss
 from training.model import make_model, make_optimizer
@@ -71,10 +71,7 @@ class Bench:
     def _batches(self, data: ImageData, order: TrainingOrder, *, synthetic: bool) -> Any:
         spec, engine = self.spec, self.engine
         if synthetic:
-            size, layout = spec.data.image_size, layout_of(spec)
-            return SyntheticBatches(
-                spec.loader_batch, self.num_classes, size, engine.device, layout
-            )
+            return made_up(spec, self.num_classes, engine.device)
         feed = Feed(engine, data, self.control)
         self.decoder = feed.choice.decoder
         return feed.training(Endless(order))

@@ -40,20 +40,30 @@ def check(facts: Facts) -> Finding | None:
     step_us = per_step_us(pace, pace.breakdown.wall_us)
     compute = _lead_us(pace, others, _compute_us) / step_us
     host = _lead_us(pace, others, _host_us) / step_us
-    share = max(compute, host)
-    has_late_host = host >= max(HOST_LEAD.value, pace.breakdown.ratio("host_wait") / 2)
-    if waiting < ACT.value or not (compute >= ACT.value or has_late_host):
+    leads = {
+        "trace.late_compute": compute if compute >= ACT.value else 0.0,
+        "trace.late_host": host if host >= _least_host_lead(pace) else 0.0,
+    }
+    what = max(leads, key=lambda name: leads[name])
+    share = leads[what]
+    if waiting < ACT.value or not share:
         return None
-    what = say("trace.late_compute") if compute >= ACT.value else say("trace.late_host")
     return Finding(
         code=CODE,
         cause=CAUSE,
         share_ratio=share,
-        sentence=say("trace.late_rank", rank=pace.rank, what=what, share=share, waiting=waiting),
+        sentence=say(
+            "trace.late_rank", rank=pace.rank, what=say(what), share=share, waiting=waiting
+        ),
         confidence=confidence_of(facts, share, needs_ranks=True),
         refutation=say("trace.late_rank_refutation", rank=pace.rank),
         is_minor=share < URGENT.value,
     )
+
+
+def _least_host_lead(pace: RankFacts) -> float:
+    """Of the step; more where the GPU idles for launches anyway."""
+    return max(HOST_LEAD.value, pace.breakdown.ratio("host_wait") / 2)
 
 
 def _lead_us(pace: RankFacts, others: list[RankFacts], of: Callable[[RankFacts], float]) -> float:
