@@ -24,6 +24,8 @@ from ringside.words import catalogue, say
 
 Scaling = Literal["weak", "strong"]
 BASELINE = "single"
+NEARLY = 2
+"""In so many settings a run may differ to be named where there is no baseline."""
 DISTRIBUTED_SETTINGS = (
     "accumulation_steps", "comm_hook", "power_sgd_rank", "power_sgd_start_step", "reduce_dtype",
     "gradient_as_bucket_view", "static_graph", "find_unused_parameters", "sync_batchnorm",
@@ -225,8 +227,30 @@ def _why_no_rate(record: RunRecord) -> str:
 
 
 def speedup_of(root: Path, record: RunRecord) -> SpeedUp:
-    """Find the baseline and divide."""
-    return speedup(record, find_baseline(root, record))
+    """Find the baseline and divide; where there is none, say which run is nearly one."""
+    baseline = find_baseline(root, record)
+    found = speedup(record, baseline)
+    if record.spec is None or record.spec.preset == BASELINE or baseline is not None:
+        return found
+    near = _nearly(root, record.spec)
+    reason = f"{found.reason}; {near}" if near else found.reason
+    return msgspec.structs.replace(found, reason=reason)
+
+
+def _nearly(root: Path, spec: RunSpec) -> str | None:
+    """The newest run of one device that differs in the fewest settings, and in which."""
+    wanted = baseline_of(spec)
+    found: list[tuple[str, list[str]]] = []
+    for run in list_run_dirs(root):
+        one = run.read(run.spec, RunSpec)
+        if one is not None and one.preset == BASELINE:
+            batches = {"batch": (wanted.micro_batch, one.micro_batch)}
+            why = differences(wanted, one) + speed_differences(wanted, one) + _unequal(batches)
+            found.append((run.name, why))
+    name, why = min(found, key=lambda pair: len(pair[1]), default=("", []))
+    if not 0 < len(why) <= NEARLY:
+        return None
+    return say("speedup.nearly", run=name, why="; ".join(why))
 
 
 def unlike(a: RunRecord, b: RunRecord) -> list[str]:

@@ -109,11 +109,11 @@ def notes(asked: Sequence[TimedStep]) -> Iterator[str]:
         ahead, noise = lead(first, second)
         if is_near(first, second):
             yield (
-                f"{first.preset} and {second.preset} are about as fast: {percent(ahead, 1)} apart, "
-                f"with a spread of {percent(noise, 1)}."
+                f"{first.preset} and {second.preset} are about equally fast: "
+                f"{percent(ahead, 1)} apart, with a spread of {percent(noise, 1)}."
             )
         else:
-            yield f"{first.preset} is the fastest, {percent(ahead)} before {second.preset}."
+            yield f"{first.preset} is the fastest: {percent(ahead)} faster than {second.preset}."
     if any(row.global_batch > row.micro_batch * row.num_devices for row in asked):
         yield "Presets that accumulate have a larger global batch, and with it other scores."
     yield "Speed-up is over one device at the same precision and images each. Scores need a run."

@@ -26,8 +26,10 @@ NATIVE_S = 60.0
 def stacks(run_id: str, *, threads: bool, native: bool, as_json: bool) -> int:
     """Print where every rank stands; 1 when one of them does not answer."""
     run = find_run(runs_root(), run_id)
+    before = read_marks(run)
     found = dump_stacks(run)
-    marks = {mark.rank: mark for mark in read_marks(run)}
+    # A rank that has come on meanwhile stood somewhere between; its stack alone is certain.
+    marks = {mark.rank: mark for mark in read_marks(run) if mark in before}
     if as_json:
         from app.commands.reading import print_json
 
@@ -87,9 +89,9 @@ def group_line(group: Group, by_rank: dict[int, RankStacks], marks: dict[int, Ma
     key = "stacks.rank" if len(group.ranks) == 1 else "stacks.ranks"
     who = say(key, ranks=", ".join(map(str, group.ranks)))
     first = by_rank[group.ranks[0]]
-    if first.problem:
-        return f"{who}: {first.problem}"
     where = place(marks[first.rank]) if first.rank in marks else None
+    if first.problem:
+        return f"{who}: " + "; ".join(part for part in (where, first.problem) if part)
     what = group.doing or (None if where else say("stacks.somewhere"))
     inner = f"({group.innermost.text})" if group.innermost else None
     said = "; ".join(part for part in (where, what) if part)

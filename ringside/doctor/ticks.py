@@ -25,6 +25,7 @@ from ringside.doctor.shares import exposed_share
 from ringside.doctor.variables import variables_of
 from ringside.run import EpochRow, RunRecord
 from ringside.spec import RunSpec
+from ringside.speedup import BASELINE
 from ringside.words import percent, say
 
 State = Literal["ok", "attention", "unknown"]
@@ -51,8 +52,14 @@ def bytes_on_the_wire(case: Case) -> tuple[State, tuple[Figure, ...]]:
     parameters = observed and (observed.num_trainable_parameters or observed.num_parameters)
     alone, backward = alone_us(case), backward_us(case)
     exposed = exposed_share(case)
+    known = _figure(
+        "parameters", f"{parameters:,}" if parameters else None, "events.jsonl", "run"
+    )  # fmt: skip
+    if num == 1 and observed is not None:
+        nothing = say("doctor.walk_one_device")
+        return "ok", (known, _figure("gradient_bytes", nothing, "events.jsonl", "run"))
     figures = (
-        _figure("parameters", f"{parameters:,}" if parameters else None, "events.jsonl", "run"),
+        known,
         _figure("gradient_bytes", _mb(sent), source_of_bytes(case), "run"),
         _figure(
             "wire_bytes", _sent(sent, num, num_passes(case)), source_of_bytes(case), "run",
@@ -60,8 +67,8 @@ def bytes_on_the_wire(case: Case) -> tuple[State, tuple[Figure, ...]]:
         _figure("alone", _ms(alone), "sweep", "sweep"),
         _figure("backward", _ms(backward), "description", "estimate"),
     )  # fmt: skip
-    if num == 1 or sent is None:
-        return ("ok" if num == 1 and observed is not None else "unknown"), figures
+    if sent is None:
+        return "unknown", figures
     if exposed is not None and exposed >= WARNING:
         return "attention", figures
     if alone is None or backward is None:
@@ -156,14 +163,20 @@ def precision(case: Case) -> tuple[State, tuple[Figure, ...]]:
 
 
 def scores(case: Case) -> tuple[State, tuple[Figure, ...]]:
-    """AUC and F1 of the last evaluation beside those of the baseline."""
+    """AUC and F1 of the last evaluation beside those of the baseline, which a run may be itself."""
     own, base = _scored(case.record), _scored(case.baseline)
+    spec = spec_of(case)
+    whose = [("own", own), ("baseline", base)]
+    if spec is not None and spec.preset == BASELINE:
+        whose = whose[:1]
     figures = tuple(
         _figure(f"{who}_{name}", None if row is None else _score(row, name), "events.jsonl",
                 "run" if who == "own" else "baseline")
         for name in ("auc_macro", "f1_macro")
-        for who, row in (("own", own), ("baseline", base))
+        for who, row in whose
     )  # fmt: skip
+    if own is not None and len(whose) == 1:
+        return "ok", figures
     if own is None or base is None or case.record is None or case.baseline is None:
         return "unknown", figures
     return ("attention" if _is_worse(case.record, case.baseline) else "ok"), figures

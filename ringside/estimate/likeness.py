@@ -33,9 +33,15 @@ def _knobs(spec: RunSpec) -> dict[str, Any]:
 
 
 def refuse_other_model(spec: RunSpec, calibration: Calibration) -> None:
-    """NotEstimated where the calibrating run did another step: its ratios say nothing of this."""
+    """NotEstimated where the calibrating run did another step: its ratios say nothing of this.
+
+    So it is between FSDP and the others: what its units cost the host is no work of theirs.
+    """
     own = calibration.spec
-    if own is not None and key_of_model(own) != key_of_model(spec):
+    if own is None:
+        return
+    is_sharded = [one.strategy == "fsdp" for one in (own, spec)]
+    if key_of_model(own) != key_of_model(spec) or len(set(is_sharded)) > 1:
         raise NotEstimated(say("estimate.calibration_of_another", run=calibration.run))
 
 

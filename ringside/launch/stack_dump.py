@@ -170,7 +170,8 @@ def _read(run: RunDir, asked: Asked) -> RankStacks:
         text = data[before if len(data) > before else 0 :].decode(errors="replace")
         if len(data) != before and (threads := parse_stacks(text)):
             return RankStacks(rank=rank, threads=threads)
-    return RankStacks(rank=rank, problem=say("stacks.silent"))
+    is_stopped = asked.process is not None and _is_stopped(asked.process.pid)
+    return RankStacks(rank=rank, problem=say("stacks.stopped" if is_stopped else "stacks.silent"))
 
 
 def _size(path: Path) -> int:

@@ -94,14 +94,14 @@ def test_a_person_reads_what_is_slower_and_what_is_fastest(ringside, steps):
     assert [row[0] for row in rows] == ["ddp_accum4", "ddp_tuned", "ddp", "single"]
     assert rows[0][5:8] == ["2,133", "1.33x", "67"]
     assert "Slower than one device: ddp_tuned, ddp. `ringside doctor` finds out why." in out
-    assert "ddp_accum4 is the fastest, 97 % before ddp_tuned." in out
+    assert "ddp_accum4 is the fastest: 97 % faster than ddp_tuned." in out
     assert "Presets that accumulate have a larger global batch, and with it other scores." in out
 
 
 def test_presets_within_noise_are_as_fast(ringside, steps):
     steps(ddp=20.0, ddp_tuned=20.4, single=16.0)
     _, out, _ = ringside("bench", "ddp_tuned", "ddp", *ASKED)
-    assert "ddp and ddp_tuned are about as fast: 2.0 % apart, with a spread of 0.0 %." in out
+    assert "ddp and ddp_tuned are about equally fast: 2.0 % apart, with a spread of 0.0 %." in out
     assert "is the fastest" not in out
 
 

@@ -111,7 +111,7 @@ def test_what_is_timed_is_kept_at_once(steps, hardware, runs_root, capfd):
 def test_how_it_ends(steps, hardware, runs_root):
     ddp, bf16, *_ = specs_to_time(FILLED, hardware, no_report)
     steps(ddp=20.0, ddp_bf16=20.4, single=16.0)
-    near = "2 strategies timed; ddp and ddp_bf16 are about as fast."
+    near = "2 strategies timed; ddp and ddp_bf16 are about equally fast."
     assert measuring_worker.time_presets((ddp, bf16), runs_root) == near
     assert measuring_worker.time_presets((ddp,), runs_root) == "ddp is timed."
     steps(ddp=LaunchError("The device was lost."), single=16.0)

@@ -134,6 +134,19 @@ def test_a_run_without_ranks_has_nobody_to_ask(ringside, live):
     assert (code, err.startswith("calm-fox has no rank yet")) == (2, True)
 
 
+def test_a_rank_that_came_on_meanwhile_has_no_place(ringside, live, monkeypatch):
+    """Its stack is of a moment between the two marks, and may be of neither."""
+    marks = [
+        [mark(0, "data", 1.0), mark(1, "data", 1.0)],
+        [mark(0, "data", 1.0), mark(1, "forward", 2.0)],
+    ]
+    stacks = tuple(RankStacks(rank=rank, threads=()) for rank in (0, 1))
+    monkeypatch.setattr("app.commands.watching.read_marks", lambda _run: marks.pop(0))
+    monkeypatch.setattr("app.commands.watching.dump_stacks", lambda _run: stacks)
+    _, out, _ = ringside("stacks", RUN, "--json")
+    assert [one["place"] for one in json.loads(out)] == ["at step 41 while loading data", None]
+
+
 def test_ranks_are_told_with_their_place_and_our_own_calls():
     wait = Frame(file="/v/site-packages/torch/distributed/distributed_c10d.py", line=9,
                  function="all_gather")  # fmt: skip
@@ -151,7 +164,7 @@ def test_ranks_are_told_with_their_place_and_our_own_calls():
         "    training/control.py:85 gather",
         "rank 1: at step 41 while loading data (products/render.py:5 _draw)",
         "    products/render.py:5 _draw",
-        "rank 2: it does not answer",
+        "rank 2: at step 41 while loading data; it does not answer",
     ]
     everything = list(stack_lines(stacks, marks, threads=True))
     assert "  rank 0, thread main" in everything

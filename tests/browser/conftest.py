@@ -130,6 +130,15 @@ def open_tab(chromium: Any, site: Site) -> Iterator[Callable[..., Any]]:
     assert [error for error in errors if "abort" not in error.lower()] == []
 
 
+CUT_BUTTONS = """[...document.querySelectorAll("button")].filter((button) => {
+  if (!button.offsetParent || button.getBoundingClientRect().right <= innerWidth) return false;
+  for (let box = button.parentElement; box; box = box.parentElement)
+    if (["auto", "scroll"].includes(getComputedStyle(box).overflowX)) return false;
+  return true;
+}).map((button) => button.innerText)"""
+"""What the edge of the window cuts off; a table that scrolls may be wider."""
+
+
 @pytest.fixture
 def fits(artefacts: Path) -> Callable[..., None]:
     """Nothing is wider than the window, wide or narrow; `fits(tab, "train-light")` keeps both."""
@@ -139,6 +148,7 @@ def fits(artefacts: Path) -> Callable[..., None]:
             tab.set_viewport_size({"width": width, "height": 900})
             # Charts are drawn anew for their new width.
             tab.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+            assert tab.evaluate(CUT_BUTTONS) == []
             tab.screenshot(path=artefacts / f"{name}-{width}.png", full_page=True)
 
     return look

@@ -146,6 +146,9 @@ def test_variables_that_hold_a_run_back_are_unset_by_a_command(open_doctor, on_s
     )
     for box in inside:
         assert box["x"] + box["width"] <= card["x"] + card["width"] + 1 <= 390
+    machine = narrow.locator("#machine-card").bounding_box()
+    measure = narrow.locator("#measure-run").bounding_box()
+    assert measure["x"] + measure["width"] < machine["x"] + machine["width"]
 
 
 def test_a_chart_and_the_traces_can_be_taken_away(open_doctor, starved):

@@ -140,5 +140,17 @@ def test_scores_stand_beside_the_baselines(own, state):
     assert point(case, "scores").state == state
 
 
+def test_a_run_of_one_device_is_not_asked_for_one():
+    alone = Case(record=baseline(DDP))
+    alone.record.epochs[-1].num_evaluated, alone.record.epochs[-1].auc_macro = 100, 0.9
+    assert values(alone, "scores")["macro AUC"] == "0.9000"
+    assert "macro AUC, one device" not in values(alone, "scores")
+    assert point(alone, "scores").state == "ok"
+    assert values(alone, "bytes") == {
+        "trained parameters": "23,712,932", "gradients an optimizer step": "none: one device",
+    }  # fmt: skip
+    assert point(alone, "bytes").state == "ok"
+
+
 def test_there_are_six_points():
     assert len(POINTS) == 6

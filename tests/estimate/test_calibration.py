@@ -172,6 +172,16 @@ def test_a_run_of_another_model_is_refused(spec, measured, make_spec):
     assert "calm-otter did another step" in predicted.missing[0]
 
 
+def test_a_run_with_shards_says_nothing_of_one_without(spec, measured, make_spec):
+    """What FSDP's units cost the host would count as work of DDP."""
+    shards = make_spec("fsdp", micro_batch=32, training=SGD)
+    for own, asked in ((shards, spec), (spec, shards)):
+        found = Calibration(work_ratio=1.9, run="calm-otter", spec=own)
+        predicted = estimate(asked, measured(100.0, calibration=found))
+        assert predicted.step_ms is None
+        assert "weights in shards" in predicted.missing[0]
+
+
 def test_no_run_makes_up_for_a_crowd_that_was_not_measured(spec, measured, make_description):
     alone = make_description(crowded=())
     found = Calibration(work_ratio=1.1, run="calm-otter", spec=spec)

@@ -158,6 +158,17 @@ def test_a_baseline_that_does_not_fit_is_not_divided_by(make_spec, write_run, fi
     assert part in found.reason
 
 
+def test_a_run_that_is_nearly_a_baseline_is_named_with_what_differs(measured):
+    found = measured({"training": {"channels_last": False}}, {})
+    assert found.value is None
+    assert found.reason.endswith("differs in channels_last: True and False")
+
+
+def test_a_run_far_from_a_baseline_is_not_named(measured):
+    far = measured({"model": "resnet18", "seed": 1, "data": "products"}, {})
+    assert "differs in" not in far.reason
+
+
 @pytest.mark.parametrize(
     "training",
     [

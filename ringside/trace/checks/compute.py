@@ -2,7 +2,7 @@
 
 Seen when compute fills 50 % of the step or more of the rank that sets the pace. It gives way to
 every finding that is not below 20 % of the step. In the doctor it is a note: nothing is lost.
-What to do: nothing about the devices; 16 bits, channels_last and a compiled model make the same
+What to do: nothing about the devices; 16 bits and a compiled model make the same
 computation shorter (2,188 images/s in fp32, 4,675 in bf16, 6,375 compiled, one H200, ResNet-50).
 Sources: measured for Ringside; no other part can be larger than half of a step.
 """
