@@ -47,6 +47,8 @@ _WAITS = (
     ("torch/_inductor", "compiles"),
     ("torch/_dynamo", "compiles"),
 )  # fmt: skip
+DOING = tuple(dict.fromkeys(words for _, words in _WAITS))
+"""All that `doing` may say; in another language under `doing.` in its catalogue."""
 NUM_INNERMOST = 12
 MAX_TAIL_BYTES = 1 << 18
 

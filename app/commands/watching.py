@@ -18,7 +18,7 @@ from ringside.launch.stack_dump import dump_stacks, processes_of, rank_processes
 from ringside.marks import Mark, read_marks
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.stacks import Group, RankStacks, ThreadStack, groups
-from ringside.words import say
+from ringside.words import say, translated
 
 NATIVE_S = 60.0
 
@@ -92,7 +92,8 @@ def group_line(group: Group, by_rank: dict[int, RankStacks], marks: dict[int, Ma
     where = place(marks[first.rank]) if first.rank in marks else None
     if first.problem:
         return f"{who}: " + "; ".join(part for part in (where, first.problem) if part)
-    what = group.doing or (None if where else say("stacks.somewhere"))
+    doing = translated(f"doing.{group.doing}", group.doing) if group.doing else None
+    what = doing or (None if where else say("stacks.somewhere"))
     inner = f"({group.innermost.text})" if group.innermost else None
     said = "; ".join(part for part in (where, what) if part)
     return f"{who}: {said} {inner or ''}".rstrip()

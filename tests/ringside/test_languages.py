@@ -18,6 +18,7 @@ from ringside.doctor import checks as doctor_checks
 from ringside.machine.gpus import REASONS
 from ringside.presets import Library
 from ringside.samples import reason_told
+from ringside.stacks import DOING
 from ringside.words import (
     DEFAULT,
     VARIABLE,
@@ -37,7 +38,7 @@ from ringside.words import (
 
 CLONE = Path(ringside.__file__).parents[1]
 OTHERS = [language for language in languages() if language != DEFAULT]
-ELSEWHERE = ("preset.", "evidence.", "data_source.", "throttle.")
+ELSEWHERE = ("preset.", "evidence.", "data_source.", "throttle.", "doing.")
 """Sections whose English stands in preset files and in code."""
 OWN_FORM = {"figures.clock"}
 """Dates have another order in each language."""
@@ -121,6 +122,12 @@ def test_every_label_of_evidence_is_told_in_every_language(language):
     wanted = labels_of_evidence()
     assert len(wanted) > 50
     assert {key for key in templates(language) if key.startswith("evidence.")} == wanted
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_all_that_a_rank_may_do_is_told_in_every_language(language):
+    own = {key for key in templates(language) if key.startswith("doing.")}
+    assert own == {f"doing.{words}" for words in DOING}
 
 
 @pytest.mark.parametrize("language", OTHERS)

@@ -7,7 +7,7 @@ from html import escape
 
 from app.page.draw import heading, items
 from ringside.stacks import Group, RankStacks, groups
-from ringside.words import say
+from ringside.words import say, translated
 
 
 def stacks_card(stacks: Sequence[RankStacks]) -> str:
@@ -21,7 +21,8 @@ def stacks_card(stacks: Sequence[RankStacks]) -> str:
 def _line(group: Group) -> str:
     ranks = say("hang.group", ranks=", ".join(map(str, group.ranks)))
     place = group.own[0].text if group.own else group.innermost.text if group.innermost else ""
-    return f"{ranks}: {group.doing or say('hang.unknown')} · {place}"
+    doing = translated(f"doing.{group.doing}", group.doing) if group.doing else say("hang.unknown")
+    return f"{ranks}: {doing} · {place}"
 
 
 def _threads(one: RankStacks) -> str:
