@@ -174,7 +174,7 @@ def test_a_run_of_another_model_is_refused(spec, measured, make_spec):
 
 def test_a_run_with_shards_says_nothing_of_one_without(spec, measured, make_spec):
     """What FSDP's units cost the host would count as work of DDP."""
-    shards = make_spec("fsdp", micro_batch=32, training=SGD)
+    shards = make_spec("fsdp", micro_batch=32, training=SGD, device="cuda")
     for own, asked in ((shards, spec), (spec, shards)):
         found = Calibration(work_ratio=1.9, run="calm-otter", spec=own)
         predicted = estimate(asked, measured(100.0, calibration=found))

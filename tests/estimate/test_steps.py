@@ -21,6 +21,8 @@ def step(make_spec, make_description, make_sweep):
 
     def make(preset="ddp", *, us_per_mb=100.0, backend="gloo", num_ranks=2, **fields):
         fields.setdefault("micro_batch", 32)
+        if preset == "fsdp":
+            fields.setdefault("device", "cuda")
         fields["training"] = SGD | fields.get("training", {})
         spec = make_spec(preset, **fields)
         description = make_description()
@@ -142,7 +144,7 @@ def test_in_fp32_nccl_stops_fsdp_too(step):
 
 def test_fsdp_costs_the_host_for_each_unit(make_spec, make_description, make_profile, make_sweep):
     description = make_description(make_profile(32, host_us=16_000.0, device_us=8_000.0))
-    spec = make_spec("fsdp", micro_batch=32, training=SGD)
+    spec = make_spec("fsdp", micro_batch=32, training=SGD, device="cuda")
     link = Link(make_sweep(1.0), 2)
     found = step_of(spec, description, work_at(description, 32), link)
     assert found.step_us == pytest.approx(16_000 * (1 + 3 * 0.165))
@@ -163,6 +165,7 @@ def test_fsdp_costs_the_host_for_each_unit(make_spec, make_description, make_pro
             "DataParallel",
         ),
         ({"training": {"parallelism": "pipeline"}}, "pipeline"),
+        ({"preset": "fsdp", "device": "cpu"}, "FSDP's units"),
     ],
 )
 def test_what_is_not_modelled_is_refused_in_a_sentence(step, fields, word):

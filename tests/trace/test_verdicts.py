@@ -134,6 +134,11 @@ class Run:
             end = at + begin + 40 * kernel_us
             made.collective(end, reduce_us, launch=at + begin + 41)
 
+    def is_blocked(self, at, us):
+        """In every step the host waits in a launch for so long."""
+        for number in range(4):
+            self.made.host("cudaLaunchKernel", number * self.step_us + at, us, "cuda_runtime")
+
     def launch(self, at, kernel_us, late):
         for place in range(40):
             start = at + place * kernel_us
@@ -195,8 +200,7 @@ def test_a_rank_whose_host_is_busy_longer_is_late(sketch, judged):
     """Rank 1's host does something for 5 ms before it launches; rank 0's is blocked meanwhile."""
     early = Run(sketch(0), kernel_us=100, reduce_us=5200)
     late = Run(sketch(1), kernel_us=100, begin=5000)
-    for number in range(4):
-        early.made.host("cudaLaunchKernel", number * 10_000 + 4500, 5000, "cuda_runtime")
+    early.is_blocked(4500, 5000)
     first = judged(early, late).first
     assert first.cause == "late_rank"
     assert "Rank 1 is late: its host is busy longer" in first.sentence
@@ -207,8 +211,7 @@ def test_a_slower_one_of_two_slow_hosts_is_no_late_rank(sketch, judged):
     """Both GPUs idle for want of launches; that one host is slower is the smaller part of it."""
     quick = Run(sketch(0), kernel_us=20, begin=5600, reduce_us=3500)
     slow = Run(sketch(1), kernel_us=20, begin=9000)
-    for number in range(4):
-        quick.made.host("cudaLaunchKernel", number * 10_000 + 6600, 3400, "cuda_runtime")
+    quick.is_blocked(6600, 3400)
     first = judged(quick, slow).first
     assert (first.cause, first.code) == ("launch", "LAUNCH-001")
     assert first.share_ratio == pytest.approx(0.9, abs=0.01)
@@ -218,8 +221,7 @@ def test_a_rank_that_computes_a_little_longer_is_late_by_that_only(sketch, judge
     """Its host is busy 34 % longer as well, which is the smaller part of what its GPU idles."""
     quick = Run(sketch(0), kernel_us=10, begin=5600, reduce_us=3500)
     slow = Run(sketch(1), kernel_us=40, begin=8000)
-    for number in range(4):
-        quick.made.host("cudaLaunchKernel", number * 10_000 + 6600, 3400, "cuda_runtime")
+    quick.is_blocked(6600, 3400)
     verdict = judged(quick, slow)
     assert (verdict.first.cause, verdict.first.share_ratio) == ("launch", pytest.approx(0.82))
     (late,) = [one for one in verdict.others if one.code == "LATE-001"]
