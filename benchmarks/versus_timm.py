@@ -5,10 +5,11 @@
 
 CHECKOUT is a clone of timm's repository; its script is run as it is, with its best flags: AMP,
 channels_last, pinned memory, no colour jitter, one interpolation, the same crops as ours, and
-torch.compile (without it where it ends early with it). Both get the same model, batch, files, crop
-and worker count. The figure is steady: steps 50 to 250 of one epoch, ours by the median window,
-timm's by its own mean, which leaves the pauses out that are in ours. `--copies` hard-links the
-files under further names, so that one epoch is long enough. Prints a Markdown table.
+torch.compile in the mode given (without it where it ends early with it). Floor, ours and timm get
+the same model, batch, mode, files, crop and worker count. The figure is steady: steps 50 to 250 of
+one epoch, ours by the median window, timm's by its own mean, which leaves the pauses out that are
+in ours. `--copies` hard-links the files under further names, so that one epoch is long enough.
+Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -36,7 +37,6 @@ from ringside.rundir import runs_root
 FIRST, LAST = 50, 250
 FLOOR = Path(__file__).with_name("floor.py")
 LINE = re.compile(r"Train: 0 \[ *(\d+)/\d+.*?Time: [\d.]+s, +[\d.]+/s +\(([\d.]+)s, +([\d.]+)/s\)")
-TIMM_FLAGS: tuple[list[str], ...] = (["--torchcompile"], [])
 DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
 
 
@@ -57,7 +57,8 @@ def main() -> int:
     rows = list(measure(arguments, hardware, pictures))
     floor = max((row.samples_per_s for row in rows if row.what == "floor"), default=None)
     print(f"{len(hardware.gpus)} GPUs here, {arguments.gpus} used; {arguments.precision}, "
-          f"{arguments.batch} images a GPU, {hardware.num_cores} cores")  # fmt: skip
+          f"compile mode {arguments.compile_mode}, {arguments.batch} images a GPU, "
+          f"{hardware.num_cores} cores")  # fmt: skip
     print(
         "| what | workers a GPU | images/s | of the floor | note |\n"
         "| --- | ---: | ---: | ---: | --- |"
@@ -76,6 +77,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--batch", type=int, default=256, help="images of one GPU and step")
     parser.add_argument("--precision", choices=DTYPES, default="bf16")
+    parser.add_argument("--compile-mode", choices=("default", "reduce-overhead"), default="default")
     parser.add_argument("--workers", type=int, nargs="+", default=[16, 4])
     parser.add_argument("--copies", type=int, default=5)
     parser.add_argument("--decoders", nargs="+", default=["auto"])
@@ -94,7 +96,7 @@ def measure(arguments: argparse.Namespace, hardware: Hardware, pictures: Path) -
         return row
 
     if "floor" not in arguments.skip:
-        yield say(floor(arguments, ["--compile"]))
+        yield say(floor(arguments, floor_flags(arguments.compile_mode)))
     if "synthetic" not in arguments.skip:
         yield say(ours(arguments, hardware, "synthetic:80000", 0, "cpu"))
     for workers in arguments.workers:
@@ -102,8 +104,19 @@ def measure(arguments: argparse.Namespace, hardware: Hardware, pictures: Path) -
             for decoder in arguments.decoders:
                 yield say(ours(arguments, hardware, str(pictures), workers, decoder))
         if "timm" not in arguments.skip and arguments.timm is not None:
-            tried = (timm(arguments, pictures, workers, flags) for flags in TIMM_FLAGS)
+            compiled = ["--torchcompile", *timm_mode(arguments.compile_mode)]
+            tried = (timm(arguments, pictures, workers, flags) for flags in (compiled, []))
             yield from map(say, itertools.islice(filter(None, tried), 1))
+
+
+def floor_flags(mode: str) -> list[str]:
+    """How the floor is told to compile."""
+    return ["--compile"] if mode == "default" else ["--compile-mode", mode]
+
+
+def timm_mode(mode: str) -> list[str]:
+    """How timm's script is told the mode; its default is torch's."""
+    return [] if mode == "default" else ["--torchcompile-mode", mode]
 
 
 def floor(arguments: argparse.Namespace, flags: list[str]) -> Row:
@@ -127,7 +140,8 @@ def ours(
 ) -> Row:
     """A whole run as a person would start it, with the floor's optimizer."""
     overrides = {
-        "mixed_precision": arguments.precision, "compile": "true", "optimizer": "sgd",
+        "mixed_precision": arguments.precision, "compile": "true",
+        "compile_mode": arguments.compile_mode, "optimizer": "sgd",
         "learning_rate": "0.001", "clip_norm": "0", "warmup_epochs": "0",
         "num_workers": str(workers), "decoder": decoder,
         **dict(pair.split("=", 1) for pair in arguments.set),

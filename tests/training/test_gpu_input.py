@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from ringside.data.images import PackedBytes, StoredImages
+from training.input.batches import Batches
+from training.input.decoding import jpeg_decoder
+from training.input.gpu import GpuDecoder
+from training.input.loading import Crop, Pictures, make_loader
+from training.input.normalisation import IMAGENET
 
 pytest.importorskip("triton")
 
@@ -174,34 +182,35 @@ def test_in_the_interpreter(name, answers):
     assert answers[name] == "agrees"
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+CYCLES = 200_000_000  # 0.1 s of a GPU's clock, in which everything queued behind waits
+
+
+def jpeg(seed):
+    """A colourful picture; those of different seeds differ by about 70 levels a pixel."""
+    coarse = np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)
+    content = io.BytesIO()
+    image = Image.fromarray(coarse).resize((300, 260 + seed), Image.Resampling.BICUBIC)
+    image.save(content, "JPEG", quality=90)
+    return content.getvalue()
+
+
+def pictures_of(count, *, decode_here):
+    split = StoredImages(
+        PackedBytes.pack(str(i).encode() for i in range(count)),
+        PackedBytes.pack(map(jpeg, range(count))),
+        np.eye(count, dtype=np.uint8),
+    )
+    return Pictures(split, Crop(96, 3, True, 0.5), decode_here=decode_here)
+
+
+@on_a_gpu
 def test_both_decoders_feed_a_gpu_alike():
     """Two JPEG decoders differ by a few levels in places; a wrong crop would by a hundred."""
-    import io
-
-    import numpy as np
-    from PIL import Image
-
-    from training.input.batches import Batches
-    from training.input.loading import Crop, Pictures, make_loader
-    from training.input.normalisation import IMAGENET
-
-    def jpeg(seed):
-        coarse = np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)
-        content = io.BytesIO()
-        image = Image.fromarray(coarse).resize((300, 260 + seed), Image.Resampling.BICUBIC)
-        image.save(content, "JPEG", quality=90)
-        return content.getvalue()
-
-    split = StoredImages(
-        PackedBytes.pack(str(i).encode() for i in range(20)),
-        PackedBytes.pack(map(jpeg, range(20))),
-        np.eye(20, dtype=np.uint8),
-    )
     keys = [[(1, i) for i in range(10)], [(1, i) for i in range(10, 20)]]
 
     def batches(*, decode_here):
-        pictures = Pictures(split, Crop(96, 3, True, 0.5), decode_here=decode_here)
+        pictures = pictures_of(20, decode_here=decode_here)
         loader = make_loader(pictures, keys, num_workers=2, pin=True)
         return list(Batches(loader, torch.device("cuda"), IMAGENET))
 
@@ -209,3 +218,40 @@ def test_both_decoders_feed_a_gpu_alike():
         levels = (ours[0] - theirs[0]).abs() * 255 * min(IMAGENET.std)
         assert levels.mean() < 2
         assert torch.equal(ours[1], theirs[1])
+
+
+@on_a_gpu
+def test_the_decoder_waits_for_what_still_reads_its_memory():
+    """nvJPEG's engine does not wait for its stream; torchcodec does for it since 0.17."""
+    files = [torch.frombuffer(bytearray(jpeg(i)), dtype=torch.uint8) for i in range(32)]
+    decode = jpeg_decoder()
+    clean = [picture.sum().item() for picture in decode(files, device="cuda")]
+    taken = set()
+    for _ in range(5):
+        pictures = decode(files, device="cuda")
+        memory = {picture.data_ptr() for picture in pictures}
+        torch.cuda._sleep(CYCLES)
+        sums = [picture.sum() for picture in pictures]
+        del pictures
+        taken |= memory & {picture.data_ptr() for picture in decode(files[::-1], device="cuda")}
+        assert [value.item() for value in sums] == clean
+    assert taken, "no picture was given memory of another: nothing was tried"
+
+
+@on_a_gpu
+def test_pictures_stay_until_their_crops_are_made():
+    pictures = pictures_of(40, decode_here=False)
+    first, second = (
+        pictures.__getitems__([(0, i) for i in rows]) for rows in (range(20), range(20, 40))
+    )
+    decoder = GpuDecoder(pictures, torch.device("cuda"))
+    affine = torch.tensor([[1.0] * 3, [0.0] * 3], device="cuda")
+    clean = [decoder(batch, affine).clone() for batch in (first, second)]
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for _ in range(5):
+            torch.cuda._sleep(CYCLES)
+            crops = [decoder(batch, affine) for batch in (first, second)]
+            torch.cuda.current_stream().synchronize()
+            for ours, wanted in zip(crops, clean, strict=True):
+                assert torch.equal(ours, wanted)

@@ -50,9 +50,10 @@ class Mixer:
         alpha = self.cutmix if cut else self.mixup
         device = images.device
         drawn = rng.beta(alpha, alpha, len(images)).astype(np.float32)
-        share = torch.from_numpy(drawn).to(device)
+        share = torch.from_numpy(drawn).to(device, non_blocking=True)
         if cut:
-            centres = torch.from_numpy(rng.random((len(images), 2), dtype=np.float32)).to(device)
+            places = torch.from_numpy(rng.random((len(images), 2), dtype=np.float32))
+            centres = places.to(device, non_blocking=True)
             keep, share = _windows(share, centres, images.shape[2], images.shape[3])
             images = torch.where(keep, images, images.flip(0))
         else:

@@ -74,7 +74,8 @@ class Batches:
             images = _affine(pixels.permute(0, 3, 1, 2).float(), self.from_levels)
         targets = batch.targets.to(self.device, non_blocking=True).float()
         if self.color_jitter:
-            images = jitter(images, batch.draws[:, 4:].to(self.device), self.color_jitter)
+            draws = batch.draws.to(self.device, non_blocking=True)
+            images = jitter(images, draws[:, 4:], self.color_jitter)
             images = _affine(images, self.normal)
         if self.mixer is not None:
             images, targets = self.mixer(images, targets, batch.epoch, int(batch.indices[0]))

@@ -40,6 +40,9 @@ class GpuDecoder:
         self.pictures, self.device = pictures, device
         self._crop_batch, self._decode_jpegs = crop_batch, decode_jpegs
         self._refused: set[int] = set()
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._held: list[torch.Tensor] = []
+        self._cropped: torch.cuda.Event | None = None
 
     def __call__(self, batch: Encoded, affine: torch.Tensor) -> torch.Tensor:
         """The crops of one batch, levels taken through `affine` (see `crop_batch`).
@@ -59,7 +62,10 @@ class GpuDecoder:
             for picture, draw in zip(decoded, draws, strict=True)
         ]
         boxes, mirror = (np.array(column) for column in zip(*places, strict=True))
-        return self._crop_batch(decoded, boxes, mirror, how.size, affine)
+        crops = self._crop_batch(decoded, boxes, mirror, how.size, affine)
+        if self._stream is not None:
+            self._cropped = torch.cuda.current_stream(self.device).record_event()
+        return crops
 
     def _decode(self, batch: Encoded, rows: range) -> list[torch.Tensor]:
         """uint8 [3, height, width] of any strides on the device, in the order of `rows`."""
@@ -75,7 +81,7 @@ class GpuDecoder:
             elif indices[row] in self._refused:
                 decoded[row] = self._careful(parts[row], indices[row])
         left = [row for row in rows if row not in decoded]
-        fresh = self._decode_jpeg([parts[row] for row in left], [indices[row] for row in left])
+        fresh = self._fresh([parts[row] for row in left], [indices[row] for row in left])
         decoded |= dict(zip(left, fresh, strict=True))
         return [decoded[row] for row in rows]
 
@@ -90,10 +96,23 @@ class GpuDecoder:
         whole = batch.data[first:last].to(self.device, non_blocking=True)
         return {row: whole[bounds[row][0] - first : bounds[row][1] - first] for row in decoded}
 
-    def _decode_jpeg(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
-        """All in one call. What the decoder refuses is found by halving, and remembered."""
+    def _fresh(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
+        """Decoded on a stream of their own: the decoder waits for its stream, so not for crops.
+
+        That stream's memory is free again once the crops from it are made. Until then the pictures
+        are held, which is until the next ones are there.
+        """
         if not parts:
             return []
+        with torch.cuda.stream(self._stream):
+            fresh = self._decode_jpeg(parts, indices)
+        if self._cropped is not None:
+            self._cropped.synchronize()
+        self._held = fresh
+        return fresh
+
+    def _decode_jpeg(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
+        """All in one call. What the decoder refuses is found by halving, and remembered."""
         try:
             return list(self._decode_jpegs(parts, device=self.device))
         except (torch.OutOfMemoryError, torch.AcceleratorError):

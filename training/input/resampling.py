@@ -17,18 +17,18 @@ BLOCK = 256
 
 
 @triton.jit
-def _resample(pictures, places, affine, out, size: tl.constexpr, block: tl.constexpr):  # type: ignore[no-untyped-def]
-    """One program fills `block` output pixels of one picture.
+def _resample(places, affine, out, size: tl.constexpr, block: tl.constexpr):  # type: ignore[no-untyped-def]
+    """One program fills `block` output pixels of one picture; its row of `places` is int64.
 
     The weights are those of Pillow's and torch's antialiased bilinear resize: a triangle as wide as
     the larger of one input and one output pixel, cut off at the edges of the crop.
     """
     number = tl.program_id(0).to(tl.int64)  # A batch may have more than 2^31 values.
-    source = tl.load(pictures + number).to(tl.pointer_type(tl.uint8))
-    place = places + number * 7
-    plane, line, step = tl.load(place), tl.load(place + 1), tl.load(place + 2)
-    left, top, side = tl.load(place + 3), tl.load(place + 4), tl.load(place + 5)
-    mirror = tl.load(place + 6)
+    place = places + number * 8
+    source, mirror = tl.load(place).to(tl.pointer_type(tl.uint8)), tl.load(place + 7)
+    plane, line = tl.load(place + 1).to(tl.int32), tl.load(place + 2).to(tl.int32)
+    step, side = tl.load(place + 3).to(tl.int32), tl.load(place + 6).to(tl.int32)
+    left, top = tl.load(place + 4).to(tl.int32), tl.load(place + 5).to(tl.int32)
 
     pixel = tl.program_id(1) * block + tl.arange(0, block)
     inside = pixel < size * size
@@ -85,17 +85,14 @@ def crop_batch(
     Runs on the current stream.
     """
     device = pictures[0].device
-    strides = np.array([picture.stride() for picture in pictures], np.int32)
-    places = np.concatenate([strides, boxes.astype(np.int32), mirror[:, None].astype(np.int32)], 1)
-    pointers = torch.tensor([picture.data_ptr() for picture in pictures], dtype=torch.int64)
+    places = np.empty((len(pictures), 8), np.int64)
+    places[:, 0] = [picture.data_ptr() for picture in pictures]
+    places[:, 1:4] = [picture.stride() for picture in pictures]
+    places[:, 4:7], places[:, 7] = boxes, mirror
+    table = torch.from_numpy(places)
+    if device.type == "cuda":
+        table = table.pin_memory()  # From pageable memory the copy would wait for the stream.
     out = torch.empty((len(pictures), size, size, 3), device=device)
     grid = (len(pictures), triton.cdiv(size * size, BLOCK))
-    _resample[grid](
-        pointers.to(device),
-        torch.from_numpy(places).to(device),
-        affine,
-        out,
-        size=size,
-        block=BLOCK,
-    )
+    _resample[grid](table.to(device, non_blocking=True), affine, out, size=size, block=BLOCK)
     return out.permute(0, 3, 1, 2)
