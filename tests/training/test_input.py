@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from ringside.request import RunRequest, resolve
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
 from training.input.batches import Batches, made_up
-from training.input.crops import centre_box, draws_of, training_box
+from training.input.crops import centre_boxes, draws_of, training_boxes
 from training.input.decoding import crop, decode, ordinary_jpeg_size
 from training.input.feed import Feed
 from training.input.loading import Crop, Pictures, make_loader
@@ -71,7 +72,7 @@ def test_evaluation_sees_the_picture_itself(split):
 
 def test_evaluation_crops_as_the_preview_does(photo):
     rgb = np.asarray(photo)
-    box = centre_box(*rgb.shape[:2])
+    (box,) = centre_boxes(np.array([rgb.shape[:2]])).tolist()
     ours = crop(torch.from_numpy(rgb.copy()).permute(2, 0, 1), box, 224).permute(1, 2, 0)
     assert np.abs(ours.numpy().astype(int) - evaluation_crop(rgb, 224)).max() <= 1
 
@@ -79,17 +80,25 @@ def test_evaluation_crops_as_the_preview_does(photo):
 def test_boxes_stay_inside_and_keep_the_area():
     sizes = np.random.default_rng(0).integers(8, 900, (4000, 2))
     draws = draws_of(1, [(1, i) for i in range(4000)])
-    boxes = [
-        training_box(*size, draw, 0.25)
-        for size, draw in zip(sizes.tolist(), draws.tolist(), strict=True)
-    ]
-    left, top, side = np.array(boxes).T
+    left, top, side = training_boxes(sizes, draws, 0.25).T
     assert min(left.min(), top.min()) >= 0
     assert max((left + side - sizes[:, 1]).max(), (top + side - sizes[:, 0]).max()) <= 0
     share = side.astype(float) ** 2 / sizes.min(axis=1) ** 2
     large = sizes.min(axis=1) > 100
     assert share[large].min() > 0.24
     assert share[large].mean() == pytest.approx(0.625, abs=0.02)  # uniform on 0.25 to 1
+
+
+def test_the_box_of_a_picture_is_that_of_plain_arithmetic():
+    """Whatever else is in the batch; with Python's own rounding, which older runs cropped by."""
+    sizes = np.random.default_rng(0).integers(1, 900, (500, 2))
+    draws = draws_of(1, [(1, i) for i in range(500)])
+    boxes = training_boxes(sizes, draws, 0.25)
+    for (height, width), draw, box in zip(sizes.tolist(), draws.tolist(), boxes, strict=True):
+        shortest = min(height, width)
+        side = min(shortest, max(1, round(shortest * math.sqrt(0.25 + 0.75 * draw[0]))))
+        left, top = int(draw[1] * (width - side + 1)), int(draw[2] * (height - side + 1))
+        assert box.tolist() == [left, top, side]
 
 
 def test_batches_are_normalised_like_imagenet(split):

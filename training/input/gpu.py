@@ -54,47 +54,38 @@ class GpuDecoder:
 
     def _crop(self, batch: Encoded, rows: range, affine: torch.Tensor) -> torch.Tensor:
         decoded = self._decode(batch, rows)
-        draws = batch.draws[rows.start : rows.stop].tolist()
-        how = self.pictures.how
+        how, draws = self.pictures.how, batch.draws[rows.start : rows.stop].numpy()
         # A picture's own size: EXIF may have turned it.
-        places = [
-            how.of(picture.shape[1], picture.shape[2], draw)
-            for picture, draw in zip(decoded, draws, strict=True)
-        ]
-        boxes, mirror = (np.array(column) for column in zip(*places, strict=True))
+        boxes, mirror = how.of(np.array([picture.shape[1:] for picture in decoded]), draws)
         crops = self._crop_batch(decoded, boxes, mirror, how.size, affine)
         if self._stream is not None:
             self._cropped = torch.cuda.current_stream(self.device).record_event()
         return crops
 
     def _decode(self, batch: Encoded, rows: range) -> list[torch.Tensor]:
-        """uint8 [3, height, width] of any strides on the device, in the order of `rows`."""
-        bounds = list(pairwise([0, *batch.ends.tolist()]))
-        parts = {row: batch.data[slice(*bounds[row])] for row in rows}
-        indices = dict(zip(rows, batch.indices[rows.start : rows.stop].tolist(), strict=True))
-        decoded: dict[int, torch.Tensor] = {}
-        pixels = self._upload(batch, bounds, rows)
-        for row in rows:
-            if batch.is_decoded[row]:
-                height, width = batch.sizes[row].tolist()
-                decoded[row] = pixels[row].view(height, width, 3).permute(2, 0, 1)
-            elif indices[row] in self._refused:
-                decoded[row] = self._careful(parts[row], indices[row])
-        left = [row for row in rows if row not in decoded]
-        fresh = self._fresh([parts[row] for row in left], [indices[row] for row in left])
-        decoded |= dict(zip(left, fresh, strict=True))
-        return [decoded[row] for row in rows]
+        """uint8 [3, height, width] of any strides on the device, in the order of `rows`.
 
-    def _upload(
-        self, batch: Encoded, bounds: list[tuple[int, int]], rows: range
-    ) -> dict[int, torch.Tensor]:
-        """The bytes of decoded pictures on the device; in one copy where there is nothing else."""
-        decoded = [row for row in rows if batch.is_decoded[row]]
-        if len(decoded) < len(rows):
-            return {row: batch.data[slice(*bounds[row])].to(self.device) for row in decoded}
-        first, last = bounds[rows.start][0], bounds[rows.stop - 1][1]
-        whole = batch.data[first:last].to(self.device, non_blocking=True)
-        return {row: whole[bounds[row][0] - first : bounds[row][1] - first] for row in decoded}
+        Plain lists, and few calls for each picture: the thread that launches training's kernels
+        waits whenever this one has Python's lock.
+        """
+        at = slice(rows.start, rows.stop)
+        bounds = [0, *batch.ends.tolist()][rows.start : rows.stop + 1]
+        data = batch.data[bounds[0] : bounds[-1]]
+        lengths = [end - begin for begin, end in pairwise(bounds)]
+        parts, indices = data.split(lengths), batch.indices[at].tolist()
+        sizes, is_raw = batch.sizes[at].tolist(), batch.is_decoded[at].tolist()
+        left = [i for i, index in enumerate(indices) if not (is_raw[i] or index in self._refused)]
+        fresh = self._fresh([parts[i] for i in left], [indices[i] for i in left])
+        decoded = dict(zip(left, fresh, strict=True))
+        if all(is_raw):  # One copy for all of them.
+            parts = data.to(self.device, non_blocking=True).split(lengths)
+        for i in range(len(rows)):
+            if is_raw[i]:
+                pixels = parts[i].to(self.device, non_blocking=True)
+                decoded[i] = pixels.view(*sizes[i], 3).permute(2, 0, 1)
+            elif i not in decoded:
+                decoded[i] = self._careful(parts[i], indices[i])
+        return [decoded[i] for i in range(len(rows))]
 
     def _fresh(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
         """Decoded on a stream of their own: the decoder waits for its stream, so not for crops.
@@ -106,6 +97,8 @@ class GpuDecoder:
             return []
         with torch.cuda.stream(self._stream):
             fresh = self._decode_jpeg(parts, indices)
+        if self._stream is not None:  # It may still turn pictures as their EXIF says.
+            torch.cuda.current_stream(self.device).wait_stream(self._stream)
         if self._cropped is not None:
             self._cropped.synchronize()
         self._held = fresh
