@@ -6,10 +6,10 @@
 CHECKOUT is a clone of timm's repository; its script is run as it is, with its best flags: AMP,
 channels_last, pinned memory, no colour jitter, one interpolation, the same crops as ours, and
 torch.compile in the mode given (in the default one, or without, where it ends early so). Floor,
-ours and timm get the same model, batch, mode, files, crop and worker count. The figure is steady: steps 50 to 250 of
-one epoch, ours by the median window, timm's by its own mean, which leaves the pauses out that are
-in ours. `--copies` hard-links the files under further names, so that one epoch is long enough.
-Prints a Markdown table.
+ours and timm get the same model, batch, mode, files, crop and worker count. The figure is steady:
+steps 50 to 250 of one epoch, ours by the median window, timm's by its own mean, which leaves the
+pauses out that are in ours. `--copies` hard-links the files under further names, so that one epoch
+is long enough. Prints a Markdown table.
 """
 
 from __future__ import annotations

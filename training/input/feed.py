@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ringside.cores import num_cores
 from ringside.data import ImageData
 from ringside.spec import RunSpec
 from training.control import Control
@@ -77,7 +78,7 @@ class Feed:
             return Choice("gpu" if self.spec.training.decoder == "gpu" else "cpu")
         how = Crop(self.spec.data.image_size)
         pictures = Pictures(self.data.train, how, decode_here=True)
-        return choose(pictures, self.device, self.num_workers)
+        return choose(pictures, self.device, self.num_workers, self.ranks_here)
 
     def _num_workers(self) -> int:
         """The preset's, else none on a CPU (its cores train) and a share of the cores on a GPU."""
@@ -85,6 +86,9 @@ class Feed:
             return self.spec.training.num_workers
         if self.device.type == "cpu":
             return 0
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        return max(1, min(MAX_WORKERS, cores // min(here, self.spec.num_readers) - 1))
+        return max(1, min(MAX_WORKERS, num_cores() // self.ranks_here - 1))
+
+    @property
+    def ranks_here(self) -> int:
+        """Ranks of this machine that read pictures."""
+        return min(int(os.environ.get("LOCAL_WORLD_SIZE", "1")), self.spec.num_readers)
