@@ -18,7 +18,7 @@ CUDA = torch.device("cuda")
 
 @pytest.fixture
 def decoder(monkeypatch):
-    """A decoder on the CPU that takes `NAP_S`; those of its callers that share a core take turns."""
+    """A decoder on the CPU that takes `NAP_S`; callers that share a core take turns."""
 
     def install(cores):
         free = threading.Semaphore(cores)
