@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -30,11 +31,13 @@ from app.commands.running import lines_of
 from ringside.events import RunStarted, WindowTimed
 from ringside.hardware import Hardware, read_hardware
 from ringside.launch.local import start_run
+from ringside.launch.stop import stop_run
 from ringside.request import RunRequest, resolve
 from ringside.run import fold_run
 from ringside.rundir import runs_root
 
 FIRST, LAST = 50, 250
+STOP_S = 60.0
 FLOOR = Path(__file__).with_name("floor.py")
 LINE = re.compile(r"Train: 0 \[ *(\d+)/\d+.*?Time: [\d.]+s, +[\d.]+/s +\(([\d.]+)s, +([\d.]+)/s\)")
 DTYPES = {"fp16": "float16", "bf16": "bfloat16"}
@@ -51,6 +54,7 @@ class Row(NamedTuple):
 
 def main() -> int:
     """Run what was asked for, one after the other, and print the table."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     arguments = parse_arguments()
     hardware = read_hardware()
     pictures = lengthened(arguments.pictures, arguments.copies)
@@ -153,8 +157,12 @@ def ours(
         processes=arguments.gpus,
     )  # fmt: skip
     run = start_run(resolve(request, hardware), hardware, runs_root())
-    for line in lines_of(run):
-        print(line, file=sys.stderr, flush=True)
+    try:
+        for line in lines_of(run):
+            print(line, file=sys.stderr, flush=True)
+    except KeyboardInterrupt:  # It has a supervisor of its own, and would keep the GPU.
+        stop_run(run, timeout_s=STOP_S)
+        raise
     record = fold_run(run)
     if record.state != "completed":
         sys.exit(f"{run.id}: {record.failure or record.exit}")
@@ -199,7 +207,7 @@ def timm(
             seen[int(found[1])] = float(found[2]), float(found[3])
             if LAST in seen:
                 break
-    os.killpg(child.pid, 15)
+    os.killpg(child.pid, signal.SIGTERM)
     child.wait()
     if LAST not in seen:
         said = "".join(tail)
