@@ -49,12 +49,13 @@ def main() -> None:
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")
     step = make_step(arguments, device, world)
+    batch = made_up(arguments, device)
     for _ in range(arguments.warmup):
-        step()
+        step(*batch)
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(arguments.steps + 1)]
     marks[0].record()
     for mark in marks[1:]:
-        step()
+        step(*batch)
         mark.record()
     torch.cuda.synchronize()
     times = [begin.elapsed_time(end) for begin, end in itertools.pairwise(marks)]
@@ -73,8 +74,8 @@ def join() -> tuple[torch.device, int]:
 
 def make_step(
     arguments: argparse.Namespace, device: torch.device, world: int
-) -> Callable[[], None]:
-    """One optimizer step on a constant batch, channels_last, with a fused optimizer."""
+) -> Callable[[torch.Tensor, torch.Tensor], None]:
+    """One optimizer step on images and targets, channels_last, with a fused optimizer."""
     torch.manual_seed(0)
     model = timm.create_model(arguments.model, num_classes=arguments.classes).to(device)
     model = model.to(memory_format=torch.channels_last)
@@ -89,14 +90,10 @@ def make_step(
     else:
         optimizer = torch.optim.AdamW(model.parameters(), 1e-3, fused=True)
     dtype = DTYPES[arguments.precision]
-    scaler = torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)
-    size = arguments.image_size
-    images = torch.randn(arguments.batch, 3, size, size, device=device)
-    images = images.to(memory_format=torch.channels_last)
-    targets = torch.randint(0, 2, (arguments.batch, arguments.classes), device=device).float()
+    scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
 
-    def step() -> None:
-        with torch.autocast("cuda", dtype, enabled=dtype is not None):
+    def step(images: torch.Tensor, targets: torch.Tensor) -> None:
+        with torch.autocast(device.type, dtype, enabled=dtype is not None):
             logits = forward(images)
         loss = binary_cross_entropy_with_logits(logits.float(), targets)
         scaler.scale(loss).backward()
@@ -105,6 +102,16 @@ def make_step(
         optimizer.zero_grad()
 
     return step
+
+
+def made_up(
+    arguments: argparse.Namespace, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Images in channels_last and targets of one batch, on the device."""
+    size = arguments.image_size
+    images = torch.randn(arguments.batch, 3, size, size, device=device)
+    targets = torch.randint(0, 2, (arguments.batch, arguments.classes), device=device).float()
+    return images.to(memory_format=torch.channels_last), targets
 
 
 def report(
