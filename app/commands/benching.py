@@ -20,9 +20,14 @@ from ringside.measurements.store import Store
 from ringside.presets import Library
 from ringside.request import RunRequest
 from ringside.rundir import runs_root
-from ringside.words import percent
+from ringside.words import percent, say
 
 GIB = 2**30
+HEADS = (
+    "column.preset", "column.devices", "bench.images_each", "column.step_ms", None, "column.rate",
+    "column.speedup", "column.efficiency", "bench.data_wait", "column.memory_gib",
+)  # fmt: skip
+"""Keys of the words; None is the spread of the step before it."""
 
 
 def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json: bool) -> int:
@@ -45,7 +50,7 @@ def run(request: RunRequest, presets: Sequence[str], *, seconds: float, as_json:
         )
     except KeyboardInterrupt:
         is_whole = False
-        _tell("Cut short; what was timed stands.")
+        _tell(say("bench.cut_short"))
     refused |= bench.refused
     rows = bench.rows()
     if as_json:
@@ -72,17 +77,14 @@ def _tell(line: str) -> None:
 def _print(rows: list[TimedStep], asked: list[TimedStep], refused: dict[str, str]) -> None:
     console = plain_console()
     if rows:
-        table = plain_table(
-            "preset", "devices", "images each", "step ms", "± ms", "images/s", "speed-up",
-            "efficiency", "waits for images", "memory GiB",
-        )  # fmt: skip
+        table = plain_table(*("± ms" if key is None else say(key) for key in HEADS))
         for row in rows:
             table.add_row(*_cells(row))
         console.print(table)
         for line in notes(asked):
             console.print(line, soft_wrap=True)
     for name, sentence in refused.items():
-        console.print(f"{name}: {sentence}", soft_wrap=True)
+        console.print(say("terminal.of_preset", preset=name, sentence=sentence), soft_wrap=True)
 
 
 def _cells(row: TimedStep) -> Iterator[Any]:
@@ -103,17 +105,15 @@ def notes(asked: Sequence[TimedStep]) -> Iterator[str]:
     """What stands out among what was asked for, fastest first, and what the figures are not."""
     slower = [row.preset for row in asked if row.speedup is not None and row.speedup < 1]
     if slower:
-        yield f"Slower than one device: {', '.join(slower)}. `ringside doctor` finds out why."
+        yield say("bench.slower", presets=", ".join(slower))
     if len(asked) > 1:
         first, second = asked[:2]
         ahead, noise = lead(first, second)
+        names = {"first": first.preset, "second": second.preset}
         if is_near(first, second):
-            yield (
-                f"{first.preset} and {second.preset} are about equally fast: "
-                f"{percent(ahead, 1)} apart, with a spread of {percent(noise, 1)}."
-            )
+            yield say("bench.as_fast", ahead=ahead, noise=noise, **names)
         else:
-            yield f"{first.preset} is the fastest: {percent(ahead)} faster than {second.preset}."
+            yield say("bench.faster", ahead=ahead, **names)
     if any(row.global_batch > row.micro_batch * row.num_devices for row in asked):
-        yield "Presets that accumulate have a larger global batch, and with it other scores."
-    yield "Speed-up is over one device at the same precision and images each. Scores need a run."
+        yield say("bench.accumulates")
+    yield say("bench.compared")

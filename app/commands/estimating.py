@@ -22,11 +22,18 @@ from ringside.request import RunRequest
 from ringside.run import fold_run
 from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
+from ringside.words import say
+from ringside.words.retelling import retold
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 GIB = 2**30
+HEADS = (
+    "column.preset", "column.step_ms", None, "estimate.epoch", "column.rate", "column.speedup",
+    "estimate.exposed", "estimate.link_gain", "column.memory_gib", "estimate.sure",
+)  # fmt: skip
+"""Keys of the words; None is the range of the step before it."""
 Measured = TypeVar("Measured")
 
 
@@ -91,7 +98,9 @@ def _calibration(run_id: str, hardware: Hardware, root: Path) -> Calibration:
     try:
         return calibrate(record, inputs.description, inputs.sweep)
     except NotEstimated as reason:
-        raise RingsideError(f"{record.name} cannot correct an estimate. {reason}") from None
+        raise RingsideError(
+            say("estimate.cannot_correct", run=record.name, reason=str(reason))
+        ) from None
 
 
 def _measure(specs: list[RunSpec], hardware: Hardware, root: Path) -> dict[str, str]:
@@ -107,14 +116,15 @@ def _measure(specs: list[RunSpec], hardware: Hardware, root: Path) -> dict[str, 
         except NotEstimated:
             continue  # The prediction says why; no measurement changes that.
         try:
-            measure_missing(spec, hardware, root, _say, failed)
+            measure_missing(spec, hardware, root, _tell, failed)
         except RingsideError as error:
-            sentences[spec.preset] = str(error)
+            # What a rank wrote before it ended is English, as all files are.
+            sentences[spec.preset] = retold(str(error))
     return sentences
 
 
 def measure_missing(
-    spec: RunSpec, hardware: Hardware, root: Path, say: Callable[[str], None],
+    spec: RunSpec, hardware: Hardware, root: Path, tell: Callable[[str], None],
     failed: dict[object, str],
 ) -> None:  # fmt: skip
     """Measure and store what an estimate of `spec` lacks: one device's step, the collectives.
@@ -141,10 +151,10 @@ def measure_missing(
     model, num, batch = key_of_model(spec), spec.num_processes, spec.micro_batch
     description = inputs.description
     if description is None or work_at(description, batch) is None:
-        description = once((model, batch), lambda: measure_description(spec, hardware, say=say))
+        description = once((model, batch), lambda: measure_description(spec, hardware, say=tell))
         store.save(description)
     if crowding_ratio(description, num, batch) is None:
-        crowded = once((model, batch, num), lambda: measure_crowd(spec, say=say))
+        crowded = once((model, batch, num), lambda: measure_crowd(spec, say=tell))
         description = with_crowd(description, crowded, time.time())
         store.save(description)
     if num > 1 and (inputs.sweep is None or inputs.sweep.num_ranks != num):
@@ -153,14 +163,14 @@ def measure_missing(
         sweep = once(
             (num, *sorted(spec.environment.items())),
             lambda: measure_sweep(
-                hardware, num, environment=spec.environment, trials=False, say=say,
+                hardware, num, environment=spec.environment, trials=False, say=tell,
                 sizes=bucket_sizes(spec, gradients) if spec.strategy == "ddp" else (),
             ),
         )  # fmt: skip
         store.save(sweep)
 
 
-def _say(line: str) -> None:
+def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -176,23 +186,24 @@ def _print(found: list[Estimate], refused: dict[str, str]) -> None:
     width = None if sys.stdout.isatty() else 200
     known = [one for one in found if one.step_ms is not None]
     if known:
-        print("Predicted, fastest first; not measured. In brackets: where the step should lie.")
+        print(say("estimate.lead"))
         console = Console(width=width, highlight=False, markup=False, emoji=False)
         console.print(_table(known))
-        console.print("\nA step of the fastest, in ms; device and host work side by side:")
+        console.print("\n" + say("estimate.parts"))
         console.print(_parts(known[0].parts), soft_wrap=True)
     for name, sentence in refused.items():
-        print(f"{name}: {sentence}")
-    _print_sentences("not said", {one.preset: one.missing for one in found})
-    _print_sentences("note", {one.preset: one.notes for one in known})
+        print(say("terminal.of_preset", preset=name, sentence=sentence))
+    _print_sentences("estimate.not_said", {one.preset: one.missing for one in found})
+    _print_sentences("terminal.note", {one.preset: one.notes for one in known})
 
 
-def _print_sentences(head: str, by_preset: dict[str, tuple[str, ...]]) -> None:
+def _print_sentences(key: str, by_preset: dict[str, tuple[str, ...]]) -> None:
     """Each sentence once, with the presets that it is about unless that is all of them."""
     for sentence in dict.fromkeys(one for some in by_preset.values() for one in some):
         names = [name for name, some in by_preset.items() if sentence in some]
-        about = "" if len(names) == len(by_preset) else f" ({', '.join(names)})"
-        print(f"{head}: {sentence}{about}")
+        if len(names) < len(by_preset):
+            sentence = say("estimate.about", sentence=sentence, presets=", ".join(names))
+        print(say(key, sentence=sentence))
 
 
 def _table(found: list[Estimate]) -> Table:
@@ -201,23 +212,22 @@ def _table(found: list[Estimate]) -> Table:
     from app.commands.tables import number, seconds, share
 
     table = Table(box=None, header_style="dim", pad_edge=False)
-    titles = (
-        "preset", "step ms", "", "epoch", "images/s", "speed-up", "exposed", "link gain",
-        "memory GiB", "sure",
-    )  # fmt: skip
-    for index, title in enumerate(titles):
+    for index, key in enumerate(HEADS):
+        title = say(key) if key else ""
         table.add_column(title, justify="left" if index == 0 else "right", no_wrap=True)
     for one in found:
         memory = None if one.memory_bytes is None else one.memory_bytes / GIB
-        between = f"[{one.step_ms_low:.1f} to {one.step_ms_high:.1f}]"
+        between = say("estimate.between", low=one.step_ms_low, high=one.step_ms_high)
+        sure = say(f"estimate.sure_{one.confidence.replace(' ', '_')}")
         table.add_row(
             one.preset, number(one.step_ms, ".1f"), between,
             seconds(one.epoch_time_s), number(one.samples_per_s, ",.0f"),
             number(one.speedup, ".2f") + "x", share(one.exposed_ratio),
-            share(one.gain_ratio), number(memory, ".2f"), one.confidence,
+            share(one.gain_ratio), number(memory, ".2f"), sure,
         )  # fmt: skip
     return table
 
 
 def _parts(parts: dict[str, float]) -> str:
-    return "  ".join(f"{name.removesuffix('_ms')} {ms:.1f}" for name, ms in parts.items())
+    words = (say(f"estimate.part_{name.removesuffix('_ms')}") for name in parts)
+    return "  ".join(f"{word} {ms:.1f}" for word, ms in zip(words, parts.values(), strict=True))

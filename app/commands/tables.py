@@ -85,7 +85,8 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
     """How it ended and what to do; of a run whose supervisor is gone, what still runs."""
     reason = record.exit.reason if record.exit else ""
     if record.failure is not None and record.failure.sentence not in reason:
-        yield f"rank {record.failure.rank}: {retold(record.failure.sentence)}"
+        told = retold(record.failure.sentence)
+        yield say("terminal.rank_said", rank=record.failure.rank, sentence=told)
     if reason:
         yield retold(reason)
     elif record.final and (sentence := orphan_sentence(RunDir(Path(record.path)))):
@@ -133,8 +134,9 @@ def print_classes(record: RunRecord, *, in_full: bool) -> None:
 
 def class_table(scored: EpochClasses) -> Table:
     """Classes as rows; counts at the common threshold, then the tuned one and F1 there."""
-    columns = ("class", "AUC", "AP", "F1", "TP", "FP", "FN", "TN", "tuned at", "F1 tuned")
-    table = plain_table(*columns)
+    names = ("AUC", "AP", "F1", "TP", "FP", "FN", "TN")
+    tuned_heads = (say("terminal.tuned_at"), say("terminal.f1_tuned"))
+    table = plain_table(say("classes.class"), *names, *tuned_heads)
     for one in scored.classes:
         ratios = (one.auc, one.average_precision, one.f1)
         counts = (one.true_positives, one.false_positives, one.false_negatives, one.true_negatives)

@@ -16,23 +16,17 @@ from ringside.doctor import case_of_files, diagnose
 from ringside.trace import Facts, RankFacts, judge
 from ringside.trace.files import shown
 from ringside.trace.report import report_of
-from ringside.words import percent
+from ringside.words import percent, say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 MAX_BUCKETS = 6
 # Parts of a step, in the order of the breakdown, by the names of `Breakdown`.
-PARTS = {
-    "compute": "compute",
-    "exposed_transfer": "transfer",
-    "exposed_wait": "wait",
-    "memory": "copies",
-    "data_idle": "data",
-    "host_wait": "host",
-    "kernel_wait": "gaps",
-    "other_idle": "other",
-}
+PARTS = (
+    "compute", "exposed_transfer", "exposed_wait", "memory", "data_idle", "host_wait",
+    "kernel_wait", "other_idle",
+)  # fmt: skip
 
 
 def trace(paths: list[Path], *, as_json: bool, logs: Sequence[Path] = ()) -> int:
@@ -58,22 +52,20 @@ def _print(facts: Facts) -> None:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False)
-    print(
-        "Percent of a step. transfer, wait: communication that compute does not hide; data, host,"
-    )
-    print("gaps, other: nothing runs, for want of images, launches, or for another reason.")
+    print(say("trace.legend"))
     console.print(_breakdown(facts))
-    print("\nSums over the counted steps, in ms:")
+    print("\n" + say("trace.sums"))
     console.print(_sums(facts))
     if facts.pace.buckets:
-        print(f"\nMessages of rank {facts.pace.rank}:")
+        print("\n" + say("trace.messages", rank=facts.pace.rank))
         console.print(_buckets(facts.pace))
     for note in _notes(facts):
         print(f"\n{note}")
 
 
 def _breakdown(facts: Facts) -> Table:
-    table = _table("rank", "steps", "step ms", *PARTS.values())
+    parts_told = (say(f"trace.part_{part}") for part in PARTS)
+    table = _table(say("column.rank"), say("trace.steps"), say("column.step_ms"), *parts_told)
     for rank in facts.ranks:
         parts = rank.breakdown
         step_ms = parts.wall_us / rank.num_counted_steps / 1000
@@ -83,10 +75,12 @@ def _breakdown(facts: Facts) -> Table:
 
 
 def _sums(facts: Facts) -> Table:
-    table = _table(
-        "rank", "span", "compute", "comm", "overlapped", "overlap", "exposed", "transfer", "wait",
-        "idle",
+    heads = (
+        "column.rank", "trace.span", "trace.part_compute", "trace.comm", "trace.overlapped",
+        "trace.overlap", "trace.exposed", "trace.part_exposed_transfer", "trace.part_exposed_wait",
+        "trace.idle",
     )  # fmt: skip
+    table = _table(*map(say, heads))
     for rank in facts.ranks:
         sums = rank.totals
         overlap = "-" if sums.overlap_ratio is None else percent(sums.overlap_ratio, 1)
@@ -99,11 +93,13 @@ def _sums(facts: Facts) -> Table:
 
 
 def _buckets(rank: RankFacts) -> Table:
-    table = _table("message", "a step", "MB", "type", "took ms", "transfer ms", "busbw GB/s")
+    heads = ("dtype", "took_ms", "transfer_ms", "busbw")
+    words = (say(f"trace.{name}") for name in heads)
+    table = _table(say("trace.message"), say("trace.a_step"), "MB", *words)
     for bucket in rank.buckets[:MAX_BUCKETS]:
         size, busbw = bucket.num_bytes, bucket.busbw_bytes_per_s
         table.add_row(
-            (bucket.operation or "unknown").replace("_", "-"),
+            (bucket.operation or say("trace.unknown")).replace("_", "-"),
             f"{bucket.num_per_step:.0f}",
             "-" if size is None else f"{size / 1e6:.2f}",
             shown(bucket.dtype or "-"),
@@ -112,7 +108,7 @@ def _buckets(rank: RankFacts) -> Table:
             "-" if busbw is None else f"{busbw / 1e9:.2f}",
         )
     if len(rank.buckets) > MAX_BUCKETS:
-        table.add_row(f"and {len(rank.buckets) - MAX_BUCKETS} more")
+        table.add_row(say("trace.more_messages", n=len(rank.buckets) - MAX_BUCKETS))
     return table
 
 
@@ -121,19 +117,13 @@ def _notes(facts: Facts) -> list[str]:
     pace = facts.pace
     notes = []
     if any(rank.is_wait_estimate for rank in facts.ranks):
-        notes.append(
-            "Transfer and wait are estimates from repetitions; with the traces of all ranks they "
-            "are measured."
-        )
+        notes.append(say("trace.wait_estimated"))
     elif facts.is_matched and pace.world_size and len(facts.ranks) < pace.world_size:
-        notes.append(f"{len(facts.ranks)} of {pace.world_size} ranks: another may be later still.")
+        notes.append(say("trace.some_ranks", n=len(facts.ranks), of=pace.world_size))
     if pace.is_cpu_estimate:
-        notes.append(
-            "CPU estimate: without a GPU, operators count as compute and gloo's collectives "
-            "as communication."
-        )
+        notes.append(say("trace.cpu_estimate"))
     if not pace.num_steps:
-        notes.append("No step is marked (prof.step()): the whole trace counts as one.")
+        notes.append(say("trace.unmarked"))
     return notes
 
 

@@ -166,6 +166,8 @@ def _time_tile(record: RunRecord) -> Tile:
     """What is left, as it was estimated last, or what it took."""
     if record.final:
         return Tile(figures.seconds(_total_time_s(record)), say("tile.total"))
+    if _stands_still(record):
+        return Tile(figures.DASH, say("tile.left_standing"))
     then = record.windows[-1].t if record.windows else None
     left_s = record.time_left_s(then)
     until_t = None if left_s is None or then is None else then + left_s
@@ -201,7 +203,14 @@ def _rate_tile(record: RunRecord) -> Tile:
     steady = record.steady_samples_per_s
     if record.final or not record.windows:
         return Tile(figures.count(steady), say("tile.rate"))
+    if _stands_still(record):
+        return Tile(figures.DASH, say("tile.rate_standing"))
     return Tile(figures.count(record.windows[-1].samples_per_s), say("tile.rate_now"))
+
+
+def _stands_still(record: RunRecord) -> bool:
+    """Whether no rank comes on any more; the newest window tells of the time before."""
+    return hang_view(record) is not None
 
 
 def _speedup_tile(gain: SpeedUp) -> Tile:

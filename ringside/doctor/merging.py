@@ -1,13 +1,16 @@
-"""One cause has one card: what tells of a shut way takes over what only tells its cost."""
+"""One cause has one card: what tells of a shut way takes over what only tells its cost, and the
+surest measurement of a cost takes over the others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 
 import msgspec
 
 from ringside.doctor.case import Case
 from ringside.doctor.checks import environment_handicap
+from ringside.doctor.experiments import EXPERIMENT
 from ringside.doctor.findings import Finding
 from ringside.doctor.variables import told_in
 from ringside.trace.findings import Confidence
@@ -18,18 +21,24 @@ SAYS_HOW_MUCH = "LINK-001"
 SAYS_WHICH_KERNELS = "LINK-003"
 # What only counts on a way that is shut by hand: to be asked again when the way is open.
 SAYS_TOO_MUCH = frozenset({"LINK-003", "LINK-016", "LINK-017", "LINK-020"})
+# Checks that measure one cost in different ways, the surest way first: the thing was taken away and
+# the step timed; the run's own clocks, beside which no profiler ran; a few steps of a trace.
+SAME_COST = (("DATA-002", "DATA-010", "DATA-001"),)
 _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 
 
 def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int, Finding]]:
     """Findings with their place in the order, without those that another one tells.
 
+    Of those that measure one cost the surest stays, with what the others saw.
     Where none names variables, kernels that keep the exchange from hiding take that evidence.
     The first that names variables takes the evidence of LINK-001; a later one that only repeats the
     names falls away, what would send fewer bytes too, and the names leave the list of all variables
     that cost speed.
     """
     left = list(placed)
+    for codes in SAME_COST:
+        left = _with_surest(left, codes)
     by_code = {finding.code: finding for _, finding in left}
     saying = [by_code[code] for code in SAYS_WHY if code in by_code and told_in(by_code[code])]
     if not saying:
@@ -45,6 +54,42 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
         for order, finding in left
         if finding.code not in gone and (now := changed.get(finding.code, finding)) is not None
     ]
+
+
+def _with_surest(
+    left: list[tuple[int, Finding]], codes: tuple[str, ...]
+) -> list[tuple[int, Finding]]:
+    """Of the findings of these codes only the first, backed by the others."""
+    by_code = {finding.code: finding for _, finding in left}
+    telling = [by_code[code] for code in codes if code in by_code]
+    if len(telling) < 2:
+        return left
+    surest, *others = telling
+    told = reduce(_backed, others, surest)
+    gone = {one.code for one in others}
+    return [
+        (order, told if finding.code == surest.code else finding)
+        for order, finding in left
+        if finding.code not in gone
+    ]
+
+
+def _backed(finding: Finding, other: Finding) -> Finding:
+    """The finding with what another saw of the same cost, and with its command for want of one.
+
+    What the experiment said of the other it says of the finding already.
+    """
+    told = _with_cost(finding, _without_experiment(other))
+    if finding.preset is not None or finding.unset:
+        return told
+    return msgspec.structs.replace(
+        told, preset=other.preset, overrides=other.overrides, unset=other.unset
+    )
+
+
+def _without_experiment(finding: Finding) -> Finding:
+    evidence = tuple(one for one in finding.evidence if one.source != EXPERIMENT)
+    return msgspec.structs.replace(finding, evidence=evidence)
 
 
 def _with_kernels(
@@ -64,7 +109,7 @@ def _with_kernels(
 
 
 def _with_cost(why: Finding, cost: Finding) -> Finding:
-    """That the way is shut is certain, and what it costs was measured."""
+    """The finding with the evidence of its cost, as sure as the surer of the two."""
     surer = max(why.confidence, cost.confidence, key=_SURENESS.index)
     evidence = tuple(dict.fromkeys((*why.evidence, *cost.evidence)))
     return msgspec.structs.replace(why, confidence=surer, evidence=evidence)

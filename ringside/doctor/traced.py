@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ringside.doctor.applying import remedy_of
 from ringside.doctor.bands import severity_of
 from ringside.doctor.case import Case
+from ringside.doctor.decoding import decoding_to_try
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Evidence, Finding, Severity
 from ringside.doctor.gains import with_bound
@@ -55,7 +56,7 @@ def as_finding(found: TraceFinding, case: Case) -> Finding:
         gain_ratio=_gain(found, share, remedy),
         confidence=at_most_medium(case, found.confidence) if is_launch else found.confidence,
         refutation=found.refutation,
-        next_step=_next_step(found, how),
+        next_step=_next_step(found, how, case),
         preset=remedy.preset,
         overrides=dict(remedy.overrides),
         unset=remedy.unset,
@@ -169,8 +170,10 @@ def _remedy(found: TraceFinding, case: Case) -> tuple[Remedy, str | None]:
     return remedy, how
 
 
-def _next_step(found: TraceFinding, how: str | None) -> str:
+def _next_step(found: TraceFinding, how: str | None, case: Case) -> str:
     if how is not None:
         return say("doctor.link_001_next_forced", how=how)
     key = f"doctor.{key_of(found.code)}_next"
-    return say(key) if key in catalogue() else found.refutation
+    if key not in catalogue():
+        return found.refutation
+    return say(key, decoding=decoding_to_try(case))

@@ -110,5 +110,5 @@ def reason(run: RunDir, code: int) -> str:
         return errors[0].sentence
     text = run.console.read_text(errors="replace")
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    last = lines[-1][:MAX_LINE] if lines else "nothing"
-    return f"The measurement ended with exit code {code}; the last it said was: {last}"
+    said = lines[-1][:MAX_LINE] if lines else say("probes.silent")
+    return say("probes.ended", code=code, said=said)

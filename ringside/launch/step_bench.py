@@ -21,6 +21,8 @@ from ringside.measurements.attribution import figure_of, why_missing
 from ringside.measurements.store import key_of_spec
 from ringside.spec import RunSpec
 from ringside.speedup import baseline_of
+from ringside.words import say
+from ringside.words.retelling import retold
 
 START_S = 12.0
 """About what a launch takes beside its steps; after the first one, its own pace counts."""
@@ -92,12 +94,13 @@ class StepBench:
                     synthetic=spec.data.source == SYNTHETIC,
                 )  # fmt: skip
             except RingsideError as error:
-                self.refused[self._name(spec)] = str(error)
+                # What a rank wrote before it ended is English, as all files are.
+                self.refused[self._name(spec)] = retold(str(error))
                 continue
             # Left to itself each launch would choose anew, and two might read differently.
             decoder = decoder or found.arm.decoder
             if figure_of(found.arm) is None:
-                self.refused[self._name(spec)] = why_missing(found.arm)
+                self.refused[self._name(spec)] = retold(why_missing(found.arm))
                 continue
             self._found[key_of_spec(spec)] = found
             keep(found)
@@ -105,7 +108,9 @@ class StepBench:
     def _name(self, spec: RunSpec) -> str:
         """The preset that was asked for; of a baseline with what tells it from others."""
         is_asked = any(key_of_spec(spec) == key_of_spec(one) for one in self.specs)
-        return spec.preset if is_asked else f"{label(spec)}, {spec.micro_batch} images"
+        if is_asked:
+            return spec.preset
+        return say("bench.baseline", name=label(spec), n=spec.micro_batch)
 
     def asked(self) -> list[TimedStep]:
         """The requests that were timed, most images per second first."""

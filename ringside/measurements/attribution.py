@@ -30,6 +30,7 @@ from typing import Literal
 import msgspec
 
 from ringside.measurements.experiment import Arm, ArmName, Experiment
+from ringside.words import say
 
 MIN_BLOCKS = 3
 WAITS_FROM = 0.05
@@ -143,7 +144,7 @@ def figure_of(arm: Arm) -> Figure | None:
 
 def why_missing(arm: Arm) -> str:
     """Why an arm has no figure."""
-    return arm.problem or f"It has {len(arm.step_ms)} of the {MIN_BLOCKS} blocks that are needed."
+    return arm.problem or say("bench.few_blocks", n=len(arm.step_ms), needed=MIN_BLOCKS)
 
 
 def _part(name: PartName, figure: Figure, step: Figure) -> Part:

@@ -14,6 +14,7 @@ from ringside.hardware import Hardware
 from ringside.records import RankError, write_exit, write_owner
 from ringside.rundir import RunDir
 from ringside.spec import AccelerateSettings, DataSpec, Observed, RunSpec, TrainingSettings
+from ringside.words import DEFAULT, speak
 from tests.app.serving import free_port
 
 IMAGES, STEPS = 640, 10
@@ -58,6 +59,14 @@ class Runs:
         for folder in (run.path, run.ranks, run.requests, run.logs, run.checkpoints):
             folder.mkdir(parents=True)
         return run
+
+
+@pytest.fixture
+def in_chinese() -> Iterator[None]:
+    """The process speaks Chinese, as in a terminal that asks for it."""
+    speak("zh")
+    yield
+    speak(DEFAULT)
 
 
 @pytest.fixture(scope="module")

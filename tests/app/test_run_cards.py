@@ -158,6 +158,29 @@ def test_a_standstill_says_since_when_and_where(runs, runs_root):
     assert any("41 s" in note and "step 41" in note for note in view.notes)
 
 
+def test_the_pace_before_a_standstill_is_not_shown_as_the_pace_now(runs, runs_root):
+    run = runs.add("hung-heron", epochs=2)
+    desk = Desk(runs_root)
+
+    def shown():
+        tiles = {tile.label: tile for tile in desk.look(run.id)[0].tiles}
+        return {
+            label: tiles[label].value for label in tiles if "images/s" in label or "left" in label
+        }
+
+    moving = shown()
+    assert "images/s now" in moving
+    assert "–" not in moving["images/s now"]
+    run.write(
+        run.hang, Hang().begun(Standstill(since=1.0, limit_s=20.0, step=9, epoch=2, marks=()))
+    )
+    assert shown() == {
+        "images/s · no rank comes on": "–", "left · not known while ranks stand still": "–",
+    }  # fmt: skip
+    run.write(run.hang, Hang())
+    assert shown() == moving
+
+
 def test_before_the_first_steps_nothing_is_usual(runs, runs_root):
     run = runs.add("new-newt")
     run.write(

@@ -6,10 +6,8 @@ import ast
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
 
 import ringside
@@ -18,18 +16,11 @@ from app.commands.verdict import verdict
 from ringside.hardware import Hardware
 from ringside.launch.local import create_run
 from ringside.launch.reconcile import reconcile
-from ringside.words import DEFAULT, say, speak
+from ringside.words import say
 
 CLONE = Path(ringside.__file__).parents[1]
 CJK = re.compile(r"[\u4e00-\u9fff]")
 RUN_ID = "20261130-000000-amber-fox"
-
-
-@pytest.fixture
-def in_chinese() -> Iterator[None]:
-    speak("zh")
-    yield
-    speak(DEFAULT)
 
 
 def test_columns_line_up_though_chinese_signs_are_wide(capsys):

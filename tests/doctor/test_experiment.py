@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ringside.doctor import Case, diagnose
+from ringside.doctor import Case, all_checks, diagnose
+from ringside.doctor.checks import data_clocked
+from ringside.doctor.merging import SAME_COST
+from ringside.doctor.tested import tested as as_tested
+from ringside.environment_lint import lint
+from ringside.trace.judging import all_checks as trace_checks
 
 from tests.doctor.making import (  # isort: skip
-    baseline, experiment, facts, log, observed, record, request, series, sweep,
+    baseline, experiment, facts, log, machine, observed, record, request, series, sweep,
 )  # fmt: skip
 
 STARVED = facts(compute=0.4, data_idle=0.4, data_wait_us=40_000.0)
@@ -30,18 +35,73 @@ def test_a_trace_that_the_experiment_contradicts_is_lowered():
     assert "DATA-002" not in {one.code for one in diagnosis.others}
 
 
-def test_a_trace_that_the_experiment_confirms_is_sure():
+def test_a_clock_that_the_experiment_confirms_is_sure():
     """Shares of a tenth are of medium confidence; taken away and timed they are sure."""
-    little = facts(compute=0.6, data_idle=0.15, data_wait_us=15_000.0)
-    alone = diagnose(Case(facts=little))
-    assert found(alone, "DATA-001").confidence == "medium"
-    both = Case(facts=little, experiment=experiment(many=100.0, many_synthetic=80.0))
-    diagnosis = diagnose(both)
-    starved = found(diagnosis, "DATA-001")
+    case = Case(record=record(data_ms=7.5), experiment=experiment(many=100.0, many_synthetic=80.0))
+    alone = data_clocked.check(case)
+    assert (alone.confidence, alone.severity) == ("medium", "warning")
+    starved = as_tested(alone, case)
     assert (starved.confidence, starved.severity) == ("high", "critical")
     assert (starved.share_ratio, starved.gain_ratio) == (pytest.approx(0.2), pytest.approx(0.2))
-    assert diagnosis.verdict.code == "DATA-002"
-    assert diagnosis.verdict.share_ratio == pytest.approx(0.2)
+    assert diagnose(case).verdict.share_ratio == pytest.approx(0.2)
+
+
+def test_images_cost_once_and_the_experiment_tells_of_it():
+    """Clocks and a trace saw the same wait: they stand behind it, with the clocks' command."""
+    case = Case(
+        record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),
+        experiment=experiment(many=50.0, many_synthetic=30.0),
+    )  # fmt: skip
+    diagnosis = diagnose(case)
+    verdict = diagnosis.verdict
+    assert (verdict.code, verdict.confidence) == ("DATA-002", "high")
+    assert "data" not in {one.cause for one in diagnosis.others}
+    shown = [(one.label, one.value) for one in verdict.evidence]
+    assert ("less with made-up images", "20.0 ± 0.6 ms, 40 %") in shown
+    assert ("waiting for images", "20.0 ms a step") in shown
+    assert ("waiting for images a step, rank 0", "13.3 ms") in shown  # 40 ms in three steps
+    assert "the experiment" not in dict(shown)  # what it says of the others is the finding itself
+    assert verdict.overrides == {"num_workers": "15"}
+
+
+def test_a_run_without_an_experiment_waits_once_by_its_clocks():
+    diagnosis = diagnose(Case(record=record(data_ms=20.0), facts=STARVED))
+    verdict = diagnosis.verdict
+    assert (verdict.code, verdict.share_ratio) == ("DATA-010", pytest.approx(0.4))
+    assert "data" not in {one.cause for one in diagnosis.others}
+    assert "waiting for images a step, rank 0" in {one.label for one in verdict.evidence}
+
+
+def test_a_wait_that_the_experiment_contradicts_is_one_note():
+    case = Case(
+        record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),
+        experiment=experiment(many=50.0, many_synthetic=49.5),
+    )  # fmt: skip
+    diagnosis = diagnose(case)
+    told = [one for one in diagnosis.others if one.cause == "data"]
+    assert [(one.code, one.severity, one.overrides) for one in told] == [("DATA-010", "note", {})]
+    assert [one.label for one in told[0].evidence].count("the experiment") == 1
+
+
+def test_a_shut_way_and_a_wait_for_images_are_both_told_once():
+    shut = {"NCCL_P2P_DISABLE": "1"}
+    both = facts(compute=0.2, data_idle=0.3, data_wait_us=30_000.0, exposed_transfer=0.3)
+    case = Case(
+        record=record(step_ms=100.0, data_ms=30.0), facts=both,
+        nccl=log("SHM", "direct/direct", environment=shut), variables=lint(shut),
+    )  # fmt: skip
+    diagnosis = diagnose(case)
+    codes = [one.code for one in (diagnosis.verdict, *diagnosis.others)]
+    assert codes[:2] == ["DATA-010", "LINK-011"]
+    assert not {"DATA-001", "LINK-001"} & set(codes)
+
+
+def test_the_codes_of_one_cost_are_codes_of_checks():
+    codes = [code for group in SAME_COST for code in group]
+    known = {check.CODE: check.CAUSE for check in (*all_checks(), *trace_checks())}
+    assert set(codes) <= set(known)
+    assert len(codes) == len(set(codes))
+    assert [len({known[code] for code in group}) for group in SAME_COST] == [1] * len(SAME_COST)
 
 
 def test_another_cause_that_was_only_suspected_takes_its_place():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,7 +18,7 @@ from ringside.request import RunRequest, resolve
 from ringside.spec import DataSpec
 from training.input.augmentation import Mixer, jitter
 from training.input.batches import Batches, made_up
-from training.input.crops import centre_boxes, draws_of, training_boxes
+from training.input.crops import centre_box, draws_of, training_box
 from training.input.decoding import crop, decode, ordinary_jpeg_size
 from training.input.feed import Feed
 from training.input.loading import Crop, Pictures, make_loader
@@ -72,7 +71,7 @@ def test_evaluation_sees_the_picture_itself(split):
 
 def test_evaluation_crops_as_the_preview_does(photo):
     rgb = np.asarray(photo)
-    (box,) = centre_boxes(np.array([rgb.shape[:2]])).tolist()
+    box = centre_box(*rgb.shape[:2])
     ours = crop(torch.from_numpy(rgb.copy()).permute(2, 0, 1), box, 224).permute(1, 2, 0)
     assert np.abs(ours.numpy().astype(int) - evaluation_crop(rgb, 224)).max() <= 1
 
@@ -80,7 +79,11 @@ def test_evaluation_crops_as_the_preview_does(photo):
 def test_boxes_stay_inside_and_keep_the_area():
     sizes = np.random.default_rng(0).integers(8, 900, (4000, 2))
     draws = draws_of(1, [(1, i) for i in range(4000)])
-    left, top, side = training_boxes(sizes, draws, 0.25).T
+    boxes = [
+        training_box(*size, draw, 0.25)
+        for size, draw in zip(sizes.tolist(), draws.tolist(), strict=True)
+    ]
+    left, top, side = np.array(boxes).T
     assert min(left.min(), top.min()) >= 0
     assert max((left + side - sizes[:, 1]).max(), (top + side - sizes[:, 0]).max()) <= 0
     share = side.astype(float) ** 2 / sizes.min(axis=1) ** 2
@@ -89,16 +92,16 @@ def test_boxes_stay_inside_and_keep_the_area():
     assert share[large].mean() == pytest.approx(0.625, abs=0.02)  # uniform on 0.25 to 1
 
 
-def test_the_box_of_a_picture_is_that_of_plain_arithmetic():
-    """Whatever else is in the batch; with Python's own rounding, which older runs cropped by."""
+@pytest.mark.parametrize("augment", [True, False])
+def test_pictures_are_cropped_alike_together_and_one_by_one(augment):
+    """The GPU's way cuts the boxes of a batch at once, the CPU's those of each picture."""
     sizes = np.random.default_rng(0).integers(1, 900, (500, 2))
     draws = draws_of(1, [(1, i) for i in range(500)])
-    boxes = training_boxes(sizes, draws, 0.25)
-    for (height, width), draw, box in zip(sizes.tolist(), draws.tolist(), boxes, strict=True):
-        shortest = min(height, width)
-        side = min(shortest, max(1, round(shortest * math.sqrt(0.25 + 0.75 * draw[0]))))
-        left, top = int(draw[1] * (width - side + 1)), int(draw[2] * (height - side + 1))
-        assert box.tolist() == [left, top, side]
+    how = Crop(224, 1, augment, 0.25)
+    boxes, mirror = how.of_all(sizes, draws)
+    together = zip(map(tuple, boxes.tolist()), mirror.tolist(), strict=True)
+    alone = [how.of(*size, draw) for size, draw in zip(sizes.tolist(), draws.tolist(), strict=True)]
+    assert list(together) == alone
 
 
 def test_batches_are_normalised_like_imagenet(split):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +26,31 @@ def draws_of(seed: int, keys: Sequence[tuple[int, int]]) -> NDArray[np.float32]:
     return table
 
 
+class Box(NamedTuple):
+    """A square part of a picture, in whole pixels."""
+
+    left: int
+    top: int
+    side: int
+
+
+def training_box(height: int, width: int, draw: Sequence[float], min_area: float) -> Box:
+    """A square of `min_area` to all of the largest square, at a random place.
+
+    Plain numbers, because for one picture numpy's calls cost more than the arithmetic.
+    """
+    shortest = min(height, width)
+    area = min_area + (1 - min_area) * draw[0]
+    side = min(shortest, max(1, round(shortest * math.sqrt(area))))
+    return Box(int(draw[1] * (width - side + 1)), int(draw[2] * (height - side + 1)), side)
+
+
 def training_boxes(
     sizes: NDArray[np.int64], draws: NDArray[np.float32], min_area: float
 ) -> NDArray[np.int64]:
-    """Squares of `min_area` to all of the largest square, at random places.
+    """`training_box` of many pictures at once, to the pixel.
 
-    `sizes` [n, 2] are heights and widths, `draws` [n, NUM_DRAWS]; [n, 3] are left, top and side, in
-    whole pixels.
+    `sizes` [n, 2] are heights and widths, `draws` [n, NUM_DRAWS]; [n, 3] are left, top and side.
     """
     area, left, top = draws[:, :3].T.astype(np.float64)
     shortest = sizes.min(axis=1)
@@ -40,12 +60,17 @@ def training_boxes(
     return np.stack([left * room[:, 1], top * room[:, 0], side], axis=1).astype(np.int64)
 
 
-def centre_boxes(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The largest squares in the middle; see `training_boxes`."""
-    side = sizes.min(axis=1)
-    return np.stack([(sizes[:, 1] - side) // 2, (sizes[:, 0] - side) // 2, side], axis=1)
+def centre_box(height: int, width: int) -> Box:
+    """The largest square in the middle."""
+    side = min(height, width)
+    return Box((width - side) // 2, (height - side) // 2, side)
+
+
+def is_mirrored(draw: Sequence[float]) -> bool:
+    """Whether a sample is seen in a mirror: half of them are."""
+    return draw[3] < 0.5
 
 
 def are_mirrored(draws: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which samples are seen in a mirror: half of them are."""
+    """`is_mirrored` of many samples."""
     return draws[:, 3] < 0.5

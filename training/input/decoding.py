@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from ringside.data.pixels import MAX_PIXELS, decode_rgb
+from training.input.crops import Box
 
 _SOI, _EOI = b"\xff\xd8", b"\xff\xd9"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -67,7 +68,7 @@ def planes(pixels: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(pixels).permute(2, 0, 1)
 
 
-def crop(picture: torch.Tensor, box: Sequence[int], size: int) -> torch.Tensor:
+def crop(picture: torch.Tensor, box: Box, size: int) -> torch.Tensor:
     """The box (left, top, side) of a picture, resized with antialiasing to [3, size, size]."""
     left, top, side = box
     part = picture[:, top : top + side, left : left + side]

@@ -56,7 +56,7 @@ class GpuDecoder:
         decoded = self._decode(batch, rows)
         how, draws = self.pictures.how, batch.draws[rows.start : rows.stop].numpy()
         # A picture's own size: EXIF may have turned it.
-        boxes, mirror = how.of(np.array([picture.shape[1:] for picture in decoded]), draws)
+        boxes, mirror = how.of_all(np.array([picture.shape[1:] for picture in decoded]), draws)
         crops = self._crop_batch(decoded, boxes, mirror, how.size, affine)
         if self._stream is not None:
             self._cropped = torch.cuda.current_stream(self.device).record_event()

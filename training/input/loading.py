@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,15 @@ from torch.utils.data import DataLoader, Dataset
 
 from ringside.data import ImageSplit
 from ringside.errors import RingsideError
-from training.input.crops import are_mirrored, centre_boxes, draws_of, training_boxes
+from training.input.crops import (
+    Box,
+    are_mirrored,
+    centre_box,
+    draws_of,
+    is_mirrored,
+    training_box,
+    training_boxes,
+)
 from training.input.decoding import crop, decode, ordinary_jpeg_size, planes
 from training.order import Key
 
@@ -24,13 +32,20 @@ class Crop(NamedTuple):
     augment: bool = False
     min_area: float = 1.0
 
-    def of(self, sizes: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Boxes int64 [n, 3] (left, top, side) of pictures of `sizes` [n, 2], and which mirrored.
+    def of(self, height: int, width: int, draw: Sequence[float]) -> tuple[Box, bool]:
+        """The box of one picture and whether it is mirrored; `draw` is a row of `draws_of`."""
+        if not self.augment:
+            return centre_box(height, width), False
+        return training_box(height, width, draw, self.min_area), is_mirrored(draw)
 
-        `sizes` are heights and widths, `draws` rows of `draws_of`.
+    def of_all(self, sizes: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same of many: boxes int64 [n, 3] (left, top, side) and mirrors bool [n].
+
+        `sizes` [n, 2] are heights and widths, `draws` rows of `draws_of`.
         """
         if not self.augment:
-            return centre_boxes(sizes), np.zeros(len(sizes), bool)
+            boxes = [centre_box(height, width) for height, width in sizes.tolist()]
+            return np.array(boxes), np.zeros(len(sizes), bool)
         return training_boxes(sizes, draws, self.min_area), are_mirrored(draws)
 
 
@@ -96,10 +111,10 @@ class Pictures(Dataset[Any]):
     def _decoded(self, indices: list[int], draws: np.ndarray) -> tuple[torch.Tensor]:
         size = self.how.size
         pixels = torch.empty((len(indices), size, size, 3), dtype=torch.uint8)
-        for row, index in enumerate(indices):
+        for row, (index, draw) in enumerate(zip(indices, draws.tolist(), strict=True)):
             picture = self._picture(index)
-            (box,), (mirror,) = self.how.of(np.array([picture.shape[1:]]), draws[row : row + 1])
-            part = crop(picture, box.tolist(), size)
+            box, mirror = self.how.of(picture.shape[1], picture.shape[2], draw)
+            part = crop(picture, box, size)
             pixels[row] = (part.flip(2) if mirror else part).permute(1, 2, 0)
         return (pixels,)
 

@@ -2,11 +2,14 @@
 
 Seen when the loader keeps the slowest rank waiting for 10 % of the step or more, in the mean of ten
 steps or more after the first epoch, without the first of each epoch. The clock is the host's: where
-the device still has work queued, part of that wait costs nothing, so a trace or the experiment with
-made-up images is surer. Eight GPUs were as fast as two for want of workers; a ResNet-50 spent 31 %
-of its step waiting with 16 workers of an H200's host, 76 % with 8, 88 % with 4.
-What to do: more loader workers as far as there are cores, decoding on the GPU (`decoder=gpu`),
-prepared images (`ringside data prepare`), a faster disk.
+the device still has work queued, part of that wait costs nothing, so its share is the most that
+this wait can cost, and the experiment with made-up images is surer. Eight GPUs were as fast as two
+for want of workers; a ResNet-50 spent 31 % of its step waiting with 16 workers of an H200's host,
+76 % with 8, 88 % with 4.
+Where the experiment found the cost too (DATA-002), this is its evidence. What a trace shows of the
+wait (DATA-001) is evidence here: it holds few steps, and the profiler makes them longer.
+What to do: more loader workers as far as there are cores, decoding on the GPU (`decoder=gpu`) where
+there is one and it does not decode yet, prepared images (`ringside data prepare`), a faster disk.
 Sources: dinov2#161 and #134, DIVA-DAF#19, pytorch#22451; the H200 figures were measured here.
 """
 
@@ -15,6 +18,7 @@ from __future__ import annotations
 from ringside.doctor.bands import WARNING, severity_of
 from ringside.doctor.case import Case
 from ringside.doctor.clocks import steady_windows, timed_steps, window_ms, window_share
+from ringside.doctor.decoding import decoding_to_try
 from ringside.doctor.figures import spec_of
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy, finding_of, seen
@@ -52,7 +56,7 @@ def check(case: Case) -> Finding | None:
             seen("windows", str(len(windows)), "events.jsonl"),
             seen("loader workers a rank", "-" if workers is None else str(workers), "events.jsonl"),
         ),
-        values={"ms": waited},
+        values={"ms": waited, "decoding": decoding_to_try(case)},
         remedy=_remedy(case, workers),
     )
 

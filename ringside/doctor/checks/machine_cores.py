@@ -4,8 +4,8 @@ Seen for a run when its ranks and their workers together are more than the cores
 may use, by its affinity and its container's quota. Seen for a machine, as a note, when there are
 fewer than 4 cores a GPU: decoding JPEGs took 16 cores for 2,777 images a second on one H200, and
 with 4 workers it was 660, with 88 % of the step spent waiting for images.
-What to do: fewer workers per rank, more cores for the container, decoding on the GPU, or images
-prepared once (`ringside data prepare`).
+What to do: fewer workers per rank, more cores for the container, decoding on the GPU where there is
+one and it does not decode yet, or images prepared once (`ringside data prepare`).
 Sources: Lightning#5773, microsoft/hi-ml#268, pytorch#105841; the H200 figures were measured for
 Ringside.
 """
@@ -13,6 +13,7 @@ Ringside.
 from __future__ import annotations
 
 from ringside.doctor.case import Case
+from ringside.doctor.decoding import decoding_to_try
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import finding_of, seen
 from ringside.trace.findings import Cause
@@ -47,7 +48,10 @@ def _of_run(case: Case, num_cores: int) -> Finding | None:
             seen("cores", str(num_cores), "affinity and cgroup"),
             seen("ranks x (1 + workers)", f"{ranks} x (1 + {workers})", "events.jsonl"),
         ),
-        values={"what": say("machine.cores_run", need=ranks * (workers + 1), cores=num_cores)},
+        values={
+            "what": say("machine.cores_run", need=ranks * (workers + 1), cores=num_cores),
+            "decoding": decoding_to_try(case),
+        },
     )
 
 
@@ -67,6 +71,7 @@ def _of_machine(case: Case, num_cores: int) -> Finding | None:
         values={
             "what": say(
                 "machine.cores_few", gpus=num_gpus, cores=num_cores, need=CORES_PER_GPU * num_gpus
-            )
+            ),
+            "decoding": decoding_to_try(case),
         },
     )
