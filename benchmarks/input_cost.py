@@ -29,6 +29,7 @@ from training.input.loading import Crop, Decoded, Encoded, Pictures, make_loader
 from training.input.normalisation import normalisation_of
 
 WARM_UP, IN_MEMORY = 20, 8
+MORE = 64  # batches that are never asked for, so that readers are at work to the last step
 MIN_AREA = 0.7
 
 
@@ -147,7 +148,7 @@ def sources(
 
     def read(workers: int, *, decode_here: bool) -> Timed:
         pictures = Pictures(files, how, decode_here=decode_here)
-        wanted = keys(WARM_UP + arguments.steps)
+        wanted = keys(WARM_UP + arguments.steps + MORE)
         loader = make_loader(pictures, wanted, num_workers=workers, pin=on_gpu)
         return Timed(loader, device, normalisation)
 

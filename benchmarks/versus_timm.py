@@ -24,6 +24,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,10 +132,16 @@ def floor(arguments: argparse.Namespace, flags: list[str]) -> Row:
         launcher += ["-m", "torch.distributed.run", f"--nproc-per-node={arguments.gpus}"]
     argv = [*launcher, str(FLOOR), f"--batch={arguments.batch}"]
     argv += [f"--precision={arguments.precision}", *flags]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    child = subprocess.Popen(
+        argv, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        said, complained = child.communicate()
+    finally:
+        end_group(child)
+    lines = [line for line in said.splitlines() if line.startswith("{")]
     if not lines:
-        sys.exit(done.stderr[-2000:])
+        sys.exit(complained[-2000:])
     found = json.loads(lines[-1])
     note = f"{' '.join(flags)}; {found['memory_bytes'] / 2**30:.1f} GiB"
     return Row("floor", "-", found["samples_per_s"], note)
@@ -200,15 +207,16 @@ def timm(
     seen: dict[int, tuple[float, float]] = {}
     tail: list[str] = []
     assert child.stdout is not None
-    for line in child.stdout:
-        tail = [*tail[-200:], line]
-        if found := LINE.search(line):
-            print(line.strip(), file=sys.stderr, flush=True)
-            seen[int(found[1])] = float(found[2]), float(found[3])
-            if LAST in seen:
-                break
-    os.killpg(child.pid, signal.SIGTERM)
-    child.wait()
+    try:
+        for line in child.stdout:
+            tail = [*tail[-200:], line]
+            if found := LINE.search(line):
+                print(line.strip(), file=sys.stderr, flush=True)
+                seen[int(found[1])] = float(found[2]), float(found[3])
+                if LAST in seen:
+                    break
+    finally:
+        end_group(child)
     if LAST not in seen:
         said = "".join(tail)
         print(f"timm's script {' '.join(flags)} ended early:\n{said}", file=sys.stderr, flush=True)
@@ -217,6 +225,13 @@ def timm(
     seconds = seen[LAST][0] * (LAST + 1) - seen[FIRST][0] * (FIRST + 1)
     rate = arguments.batch * arguments.gpus * (LAST - FIRST) / seconds
     return Row("timm train.py", str(workers), rate, " ".join(flags) or "not compiled")
+
+
+def end_group(child: subprocess.Popen[str]) -> None:
+    """End what leads a session of its own, and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+    child.wait()
 
 
 def num_folders(pictures: Path) -> int:

@@ -12,6 +12,7 @@ from ringside.adaptation import Adaptation, adaptations, adapted_text, why_none
 from ringside.errors import PresetError
 from ringside.hardware import read_hardware
 from ringside.presets import Library, Preset
+from ringside.words import say
 
 
 def adapt(
@@ -39,7 +40,8 @@ def adapt(
         print(why_none(preset, made_for))
     else:
         for way in ways:
-            print(f"{way.kind}: {way.sentence}\n    {_command(name, way)}")
+            print(say("terminal.figure", label=way.kind, value=way.sentence))
+            print(f"    {_command(name, way)}")
 
 
 def _save(preset: Preset, ways: tuple[Adaptation, ...], choose: str, save_as: str) -> None:
@@ -51,7 +53,8 @@ def _save(preset: Preset, ways: tuple[Adaptation, ...], choose: str, save_as: st
             f"{choose} is no way for {preset.name} here; {instead}.".replace("..", ".")
         )
     kept = preset_store.save(save_as, adapted_text(preset, way))
-    print(f"saved {kept.name} in {kept.path}\n    ringside run {kept.name} --batch {way.batch}")
+    print(say("presets.saved", name=kept.name, path=kept.path))
+    print(f"    ringside run {kept.name} --batch {way.batch}")
 
 
 def _command(name: str, way: Adaptation) -> str:

@@ -6,11 +6,10 @@ import sys
 
 import msgspec
 
-from app.commands.printing import print_some
+from app.commands.printing import padded, print_some, to_the_right, width_of
 from ringside.data import DataReport, check_data, parse_data
-from ringside.data.check.report import RULES, BadFile
-from ringside.data.notes import counted
-from ringside.words import say
+from ringside.data.check.report import RULES, BadFile, UnusualImages
+from ringside.words import say, say_count
 
 
 def check(text: str, *, as_json: bool, separator: str | None, workers: int | None) -> int:
@@ -20,7 +19,7 @@ def check(text: str, *, as_json: bool, separator: str | None, workers: int | Non
 
     spec = parse_data(text, separator=separator)
     with Progress(transient=True, console=Console(file=sys.stderr)) as progress:
-        task = progress.add_task("decoding images", total=None)
+        task = progress.add_task(say("check.decoding"), total=None)
 
         def advance(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
@@ -34,39 +33,43 @@ def check(text: str, *, as_json: bool, separator: str | None, workers: int | Non
 
 
 def _print(report: DataReport) -> None:
-    print(f"{report.data}: {report.task.replace('_', ' ')}. {report.layout}")
-    print(
-        f"{counted(report.num_files, 'image')}, {report.num_usable:,} usable: "
-        f"{report.num_train:,} for training, {report.num_val:,} for validation"
-    )
-    print_some("\nbad files and rows", [_line(bad) for bad in report.bad])
+    task = say(f"check.task_{report.task}")
+    print(say("check.data", data=report.data, task=task, layout=report.layout))
+    images, use = say_count("image", report.num_files), report.num_usable
+    print(say("check.counts", images=images, n=use, train=report.num_train, val=report.num_val))
+    print_some(f"\n{say('check.bad_head')}", [_line(bad) for bad in report.bad])
     _print_classes(report)
-    kinds = [
-        f"{u.num_images:,} {u.kind}, {say(RULES[u.kind])}: {u.examples[0]}" for u in report.unusual
-    ]
-    print_some("\nunusual images", kinds)
-    print_some("\nwarnings", [note.message for note in report.warnings])
-    print_some("\nnotes", [note.message for note in report.notes])
+    print_some(f"\n{say('check.unusual_head')}", [_unusual(one) for one in report.unusual])
+    print_some(f"\n{say('terminal.warnings')}", [note.message for note in report.warnings])
+    print_some(f"\n{say('terminal.notes')}", [note.message for note in report.notes])
     print(f"\n{_summary(report)}")
 
 
 def _line(bad: BadFile) -> str:
-    unused = "" if bad.is_used else " (no run uses it)"
-    return f"{bad.file}{unused}  {bad.reason.rstrip('.')}"
+    file = bad.file
+    if not bad.is_used:
+        file = say("terminal.aside", text=file, aside=say("check.unused_one"))
+    return f"{file}  {bad.reason.rstrip('.。')}"
+
+
+def _unusual(images: UnusualImages) -> str:
+    """`3 CMYK, converted to RGB: a.jpg`."""
+    return say(
+        "check.unusual", n=images.num_images,
+        kind=say(f"picture.kind_{images.kind.lower().replace('-', '_')}"),
+        rule=say(RULES[images.kind]), example=images.examples[0],
+    )  # fmt: skip
 
 
 def _summary(report: DataReport) -> str:
     """How many images a run would use, and how to go on."""
     num_bad = len(report.skip)
     if not report.num_usable:
-        return "A run has nothing to use: mend what is named above, then check again."
-    use = f"a run would use {counted(report.num_usable, 'image')}.{_largest_batch(report)}"
+        return say("check.nothing_above")
+    images, batch = say_count("image", report.num_usable), _largest_batch(report)
     if not num_bad:
-        return f"A{use[1:]}"
-    return (
-        f"A run stops at the first of {counted(num_bad, 'bad file')}. Mend or replace them, or go "
-        f"on without: with --skip-bad {use}"
-    )
+        return say("check.uses", images=images) + batch
+    return say("check.skips", bad=say_count("bad_file", num_bad), images=images) + batch
 
 
 def _largest_batch(report: DataReport) -> str:
@@ -76,14 +79,13 @@ def _largest_batch(report: DataReport) -> str:
     usual = min(DEFAULT_MICRO_BATCH.values())
     if report.num_train >= usual:
         return ""
-    images = counted(report.num_train, "training image")
-    return (
-        f" It has {images}, fewer than the usual batch of {usual}: add images, or give a run "
-        f"--batch {report.num_train} or less."
-    )
+    images = say_count("training_image", report.num_train)
+    return say("check.few_images", images=images, usual=usual, n=report.num_train)
 
 
 def _print_classes(report: DataReport) -> None:
-    width = max([len(c.name) for c in report.classes] + [5])
-    lines = [f"{c.name:{width}}  {c.train:>8,}  {c.val:>10,}" for c in report.classes]
-    print_some(f"\n  {'class':{width}}  training  validation", lines)
+    name, train, val = (say(f"check.{one}") for one in ("class_head", "train_head", "val_head"))
+    width = max(width_of(text) for text in (*(c.name for c in report.classes), name))
+    lines = [f"{padded(c.name, width)}  {c.train:>8,}  {c.val:>10,}" for c in report.classes]
+    heads = f"{padded(name, width)}  {to_the_right(train, 8)}  {to_the_right(val, 10)}"
+    print_some(f"\n  {heads}", lines)

@@ -21,11 +21,19 @@ from ringside.rundir import find_run, runs_root
 from ringside.scores import Metric
 from ringside.words import say
 
+HEADS = (
+    "column.run", "column.preset", "column.devices", "column.precision", "column.epoch",
+    "column.rate", "column.speedup", "column.efficiency", "column.auc", "terminal.f1_macro",
+    "column.map",
+)  # fmt: skip
+DIFFERENCES = ("column.auc", "column.f1", "column.map")
+"""Keys of the words."""
+
 
 def run(run_ids: Sequence[str], *, baseline: str | None, classes: bool, as_json: bool) -> None:
     """Print runs side by side; `baseline` is what the others are measured against."""
     if len(set(run_ids)) + (baseline is not None and baseline not in run_ids) < 2:
-        raise SpecError("compare needs two runs or more; `ringside show` prints one.")
+        raise SpecError(say("compare.needs_two"))
     root = runs_root()
     records = [fold_run(find_run(root, run_id)) for run_id in run_ids]
     chosen = fold_run(find_run(root, baseline)) if baseline is not None else None
@@ -41,7 +49,7 @@ def run(run_ids: Sequence[str], *, baseline: str | None, classes: bool, as_json:
     print_contrast(found)
     for record in records:
         for line in prediction_lines(record):
-            print(f"{record.id}: {line}")
+            print(say("following.told", run=record.id, sentence=line))
     if classes:
         print_class_deltas(found)
     elif any(one.classes for one in found.runs):
@@ -65,10 +73,8 @@ def gate(
 def print_comparison(comparison: Comparison) -> None:
     """Runs as rows; score differences are against the reference."""
     console = plain_console()
-    table = plain_table(
-        "run", "preset", "devices", "precision", "epoch", "images/s", "speed-up", "efficiency",
-        "AUC", "F1 macro", "mAP", "ΔAUC", "ΔF1", "ΔmAP", "device-hours",
-    )  # fmt: skip
+    differences = (f"Δ{say(key)}" for key in DIFFERENCES)
+    table = plain_table(*map(say, HEADS), *differences, say("compare.hours"))
     for one in comparison.runs:
         efficiency = one.speedup.efficiency_ratio
         table.add_row(
@@ -96,14 +102,15 @@ def _delta_text(one: ComparedRun, metric: Metric) -> str:
     delta, interval = score_delta(one, metric)
     if delta is None or interval is None:
         return number(delta, "+.4f")
-    return f"{delta:+.4f} ({interval.low:+.3f} to {interval.high:+.3f})"
+    return say("compare.delta_between", delta=delta, low=interval.low, high=interval.high)
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     """The verdicts, what each speed-up was divided by, and what is counted."""
     for one in comparison.runs:
         line = gate_line(one, comparison.reference or one.id)
-        yield f"{line.sign} {line.run}, {line.word}: {line.sentence}"
+        told = say("compare.verdict", run=line.run, word=line.word, sentence=line.sentence)
+        yield f"{line.sign} {told}"
     for one in comparison.runs:
         for reason in one.not_comparable:
             yield say("compare.apart", run=one.id, why=reason)
@@ -111,21 +118,22 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             yield say("compare.speed_apart", run=one.id, why=reason)
         yield _divided(one)
     for precision, factor in comparison.precision_factor.items():
-        yield f"precision factor of {precision} over fp32 on one device: {factor:.2f}x"
+        yield say("compare.precision_factor", precision=precision, factor=factor)
     if any(one.gate.verdict in ("held", "worse", "undecided") for one in comparison.runs):
         yield say("compare.noise")
     yield say("compare.cost")
     for one in comparison.runs:
         if one.wall_time_until in ("ended", "now"):
             until = say(f"compare.cost_{one.wall_time_until}")
-            yield f"{one.id}: {number(one.device_hours, '.3f')} {until}"
+            hours = number(one.device_hours, ".3f")
+            yield say("compare.device_hours", run=one.id, hours=hours, until=until)
 
 
 def _divided(one: ComparedRun) -> str:
     """What the speed-up was divided by, or why there is none."""
     measured = one.speedup
     if measured.value is None or measured.baseline_id is None:
-        return f"{one.id}: no speed-up, {measured.reason}"
+        return say("compare.undivided", run=one.id, why=measured.reason)
     return say(
         "compare.divided",
         run=short_name(one.id),
@@ -162,7 +170,7 @@ def print_class_deltas(comparison: Comparison) -> None:
 def _print_deltas(console: Console, found: ClassDeltas) -> None:
     console.print()
     if found.rows:
-        console.print(f"{say('compare.classes')}: {found.aside}")
+        console.print(say("terminal.figure", label=say("compare.classes"), value=found.aside))
         table = plain_table(*(say(f"compare.class_{name}") for name in COLUMNS))
         for row in found.rows:
             table.add_row(*(_cell(one.cell.text, one.under, one.mark) for one in row))
@@ -173,4 +181,4 @@ def _print_deltas(console: Console, found: ClassDeltas) -> None:
 
 def _cell(text: str, under: str, mark: str) -> str:
     sign = {"up": " ▲", "down": " ▼", "": ""}[mark] if text != figures.DASH else ""
-    return f"{text}{sign} ({under})" if under else f"{text}{sign}"
+    return say("terminal.aside", text=f"{text}{sign}", aside=under) if under else f"{text}{sign}"

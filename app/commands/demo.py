@@ -14,6 +14,7 @@ from ringside.hardware import Hardware, read_hardware
 from ringside.request import DEFAULT_MICRO_BATCH, RunRequest, resolve
 from ringside.run import RunRecord, fold_run
 from ringside.rundir import RunDir, runs_root
+from ringside.words import say
 
 STORY = ("single", "ddp")
 STOP_TIMEOUT_S = 60
@@ -25,7 +26,7 @@ def main(*, epochs: int, port: int | None, once: bool) -> int:
 
     root, hardware = runs_root(), read_hardware()
     devices = {"single": 1, "ddp": _num_devices(hardware)}
-    print(f"runs are kept in {root}")
+    print(say("demo.kept_in", root=root))
     reconcile_all(root)
     started: list[RunDir] = []
     with _stopping(started):
@@ -41,9 +42,7 @@ def main(*, epochs: int, port: int | None, once: bool) -> int:
                 return 1
         _summary(root, [fold_run(run) for run in started])
         if not once:
-            print(
-                "\nThe page stays open; Ctrl+C ends it. `ringside ui` opens it again.", flush=True
-            )
+            print("\n" + say("demo.stays_open"), flush=True)
             signal.pause()
     return 0
 
@@ -54,17 +53,17 @@ def _start(preset: str, devices: int, epochs: int, hardware: Hardware, root: Pat
     batch = DEFAULT_MICRO_BATCH[hardware.device] * devices
     request = RunRequest(preset=preset, epochs=epochs, batch=batch, processes=devices)
     spec = resolve(request, hardware)
-    print(f"\n{preset}: ", end="")
+    print("\n" + say("terminal.figure", label=preset, value=""), end="")
     print_plan(spec)
     run = start_run(spec, hardware, root)
-    print(f"  run {run.id}", flush=True)
+    print("  " + say("demo.run", run=run.id), flush=True)
     return run
 
 
 def _num_devices(hardware: Hardware) -> int:
     available = hardware.num_devices()
     if available < 2 and not hardware.gpus:
-        raise LaunchError("The demo needs two CPU cores or a GPU, and this machine has one core.")
+        raise LaunchError(say("demo.one_core"))
     return len(hardware.gpus) or 2
 
 
@@ -72,7 +71,7 @@ def _serve(root: Path, port: int | None) -> None:
     from app.page import serve
 
     url = serve(host="127.0.0.1", port=port, runs_root=root, open_browser=False, block=False)
-    print(f"  page {url}", flush=True)
+    print("  " + say("demo.page", url=url), flush=True)
 
 
 @contextlib.contextmanager
@@ -84,7 +83,7 @@ def _stopping(started: list[RunDir]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("\nstopping ...", flush=True)
+        print("\n" + say("demo.stopping"), flush=True)
         raise
     finally:
         for run in started:
@@ -97,8 +96,8 @@ def _stop(run: RunDir) -> None:
 
     if not fold_run(run).final:
         ended = stop_run(run, timeout_s=STOP_TIMEOUT_S)
-        told = retold(ended.reason) if ended else "did not end in time"
-        print(f"{run.name}: {told}", flush=True)
+        told = retold(ended.reason) if ended else say("demo.not_in_time")
+        print(say("following.told", run=run.name, sentence=told), flush=True)
 
 
 def _interrupt(*_: object) -> None:

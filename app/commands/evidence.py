@@ -10,6 +10,7 @@ from ringside.errors import RunDirError
 from ringside.profile_request import ask_for_profile
 from ringside.run import fold_run
 from ringside.rundir import RunDir, find_run, runs_root
+from ringside.words import say
 
 
 def trace_paths(paths: Iterable[Path]) -> list[Path]:
@@ -29,10 +30,8 @@ def profile(run_id: str, *, num_steps: int) -> int:
     """Ask a run under way to record its next steps; it answers in its events."""
     run = find_run(runs_root(), run_id)
     ask_for_profile(run, num_steps)
-    print(
-        f"{run.name} records its next {num_steps} steps; if fewer are left in the epoch, later.\n"
-        f"Then read them: ringside trace {run.name}"
-    )
+    print(say("following.records", run=run.name, n=num_steps))
+    print(say("following.read_traces", run=run.name))
     return 0
 
 
@@ -41,18 +40,14 @@ def _run_of(path: Path) -> RunDir | None:
     if path.exists() or len(path.parts) != 1 or path.suffix in (".json", ".gz", ".log", ".txt"):
         return None
     run = find_run(runs_root(), str(path))
-    print(f"run {run.id} in {run.path}", file=sys.stderr)
+    print(say("following.run", run=run.id, path=run.path), file=sys.stderr)
     return run
 
 
 def _traces_of(run: RunDir) -> Path:
     if not any(run.trace.glob("*.json.gz")):
-        how = (
-            "start one with --profile 5: ringside run PRESET --profile 5"
-            if fold_run(run).final
-            else f"ask for them while it runs: ringside profile {run.name}"
-        )
-        raise RunDirError(f"{run.name} has no traces; {how}.")
+        key = "no_traces_over" if fold_run(run).final else "no_traces_yet"
+        raise RunDirError(say(f"following.{key}", run=run.name))
     return Path(run.trace)
 
 
@@ -61,7 +56,7 @@ def _logs_of(run: RunDir) -> Path:
     if not any(run.nccl.glob("*.log")) and record.spec is not None:
         spec = record.spec
         if spec.device == "cpu":
-            raise RunDirError(f"{run.name} ran on a CPU, through gloo: NCCL has no log of it.")
+            raise RunDirError(say("following.no_log_on_cpu", run=run.name))
         if spec.num_processes == 1:
-            raise RunDirError(f"{run.name} had one process: NCCL has no log of it.")
+            raise RunDirError(say("following.no_log_of_one", run=run.name))
     return run.path

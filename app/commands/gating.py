@@ -24,7 +24,7 @@ def run(run_ids: Sequence[str], *, against: str | None, as_json: bool) -> int:
     records = _records(run_ids)
     reference = _records(against.split(",")) if against is not None else []
     if len(records) + len(reference) < 2:
-        raise SpecError("compare needs two runs or more; `ringside show` prints one.")
+        raise SpecError(say("compare.needs_two"))
     found = answers(records, reference)
     if as_json:
         from app.commands.reading import print_json

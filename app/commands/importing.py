@@ -12,6 +12,7 @@ from app.commands.reading import print_columns, print_json
 from ringside import importing, libraries, preset_store, presets, yaml_text
 from ringside.errors import PresetError
 from ringside.importing import Import
+from ringside.words import say
 
 PASTED = "-"
 
@@ -35,7 +36,10 @@ def import_(
         print_json(report(found) | {"saved": saved})
         return 0 if found.refused is None else 2
     _print(found)
-    print(f"saved as {found.name} in {saved}" if saved else "nothing saved; --save keeps it")
+    print(
+        say("presets.saved_as", name=found.name, path=saved)
+        if saved else say("presets.nothing_saved")
+    )  # fmt: skip
     return 0
 
 
@@ -60,9 +64,9 @@ def export(name: str, target: Path, *, accelerate: bool) -> None:
     if str(target) == PASTED:
         sys.stdout.write((text or Path(preset.path).read_bytes()).decode("utf-8-sig"))
     else:
-        print(f"wrote {preset_store.export(preset, target, text)}")
+        print(say("terminal.wrote", path=preset_store.export(preset, target, text)))
     if left:
-        print(f"Accelerate's file cannot hold: {', '.join(left)}", file=sys.stderr)
+        print(say("presets.beyond", names=", ".join(left)), file=sys.stderr)
 
 
 def _read(file: str) -> bytes:
@@ -90,13 +94,13 @@ def _team_folder() -> Path:
 
 def _print(found: Import) -> None:
     about = found.preset.about if found.preset else None
-    kind = {"preset": "a preset", "accelerate": "an Accelerate configuration"}[
-        found.kind or "preset"
-    ]
-    print(f"{found.name}: {kind}{f', {about.title}' if about else ''}")
+    kind = say(f"presets.kind_{found.kind or 'preset'}")
+    told = say("presets.kind_and_title", kind=kind, title=about.title) if about else kind
+    print(say("terminal.figure", label=found.name, value=told))
     if found.changes:
-        print_columns(
-            [(str(one.line or ""), one.key, one.action, one.note) for one in found.changes]
-        )
+        print_columns([
+            (str(one.line or ""), one.key, say(f"presets.action_{one.action}"), one.note)
+            for one in found.changes
+        ])  # fmt: skip
     for warning in found.warnings:
-        print(f"note: {warning}")
+        print(say("terminal.note", sentence=warning))

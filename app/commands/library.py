@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from app.commands.printing import padded, width_of
 from app.commands.reading import print_columns, print_json
 from ringside import hub_library, libraries, presets
 from ringside.errors import PresetError
 from ringside.rundir import iter_files, runs_root, write_atomic
-from ringside.words import say
+from ringside.words import say, translated
 
 if TYPE_CHECKING:
     from ringside.shelf.measured import Measured, Trial
 
 SHORT_CHECKSUM = 12
-COLUMNS = ("preset", "what", "devices", "origin", "checksum", "author")
+COLUMNS = (
+    "column.preset", "presets.what", "column.devices", "presets.origin", "presets.checksum",
+    "presets.author",
+)  # fmt: skip
+"""Keys of the words."""
 
 
 def list_presets(*, as_json: bool) -> None:
@@ -32,15 +37,15 @@ def list_presets(*, as_json: bool) -> None:
         found = trials(runs_root())
         print_json([summary_json(preset, library, places, found) for preset in library])
     else:
-        print_columns([COLUMNS, *map(_row, library)])
+        print_columns([tuple(map(say, COLUMNS)), *map(_row, library)])
         for name, plain in library.shadowed.items():
-            holder = library.presets[plain].origin
-            print(f"{name}: the name {plain} belongs to the {holder} preset")
+            holder = say(f"origin.{library.presets[plain].origin}")
+            print(say("presets.shadowed", name=name, plain=plain, holder=holder))
         for source in library.sources:
             if source.origin == presets.TEAM and source.folder is not None:
-                print(f"{source.prefix}: {places[source.place]}")
+                print(say("terminal.figure", label=source.prefix, value=places[source.place]))
     for fault in library.faults:
-        print(f"left out: {fault}", file=sys.stderr)
+        print(say("presets.left_out", why=fault), file=sys.stderr)
 
 
 def summary_json(
@@ -67,7 +72,8 @@ def summary_json(
 
 def _row(preset: presets.Preset) -> tuple[str, ...]:
     about, checksum = preset.about, preset.checksum[:SHORT_CHECKSUM]
-    return preset.name, about.title, ", ".join(about.devices), preset.origin, checksum, about.author
+    title, origin = _told(preset, "title"), say(f"origin.{preset.origin}")
+    return preset.name, title, ", ".join(about.devices), origin, checksum, about.author
 
 
 def show(name: str, *, as_json: bool) -> None:
@@ -82,13 +88,29 @@ def show(name: str, *, as_json: bool) -> None:
         print_json({"name": preset.name, "origin": preset.origin, "path": preset.path, **content,
                     "measured": rows})  # fmt: skip
         return
-    about = preset.about
-    print(f"{preset.name}: {about.title} ({preset.origin}, {preset.path})")
-    print(f"why     {about.why}\nwhen    {about.when}\nlimits  {about.limits}")
-    print(f"devices {', '.join(about.devices)}")
+    origin = say(f"origin.{preset.origin}")
+    title = _told(preset, "title")
+    print(say("presets.lead", name=preset.name, title=title, origin=origin, path=preset.path))
+    _print_about(preset)
     _print_measured(found)
     print()
     print(Path(preset.path).read_text(encoding="utf-8-sig"))
+
+
+def _told(preset: presets.Preset, part: str) -> str:
+    """A part of what a preset says of itself; the words hold those of the built-in ones."""
+    text: str = getattr(preset.about, part)
+    if preset.origin != presets.BUILT_IN:
+        return text
+    return translated(f"preset.{preset.name.rpartition(':')[2]}_{part}", text)
+
+
+def _print_about(preset: presets.Preset) -> None:
+    parts = {say(f"presets.{part}"): _told(preset, part) for part in ("why", "when", "limits")}
+    parts[say("column.devices")] = ", ".join(preset.about.devices)
+    width = max(map(width_of, parts))
+    for name, text in parts.items():
+        print(f"{padded(name, width)} {text}")
 
 
 def _print_measured(found: Sequence[Measured]) -> None:
@@ -110,11 +132,11 @@ def render(name: str | None, *, processes: int | None, check: bool) -> None:
     if check:
         if stale:
             raise PresetError(f"Not current: {', '.join(stale)}; run `ringside presets render`.")
-        print("all rendered files are current")
+        print(say("presets.current"))
         return
     for path, text in _rendered(library):
         write_atomic(path, text.encode())
-    print(f"wrote {len(list(_rendered(library)))} files, {len(stale)} of them changed")
+    print(say("presets.rendered", n=len(list(_rendered(library))), changed=len(stale)))
 
 
 def check(files: list[Path]) -> None:
@@ -122,7 +144,7 @@ def check(files: list[Path]) -> None:
     faults = []
     for path in files:
         try:
-            print(f"{path}: fine ({presets.load_preset(path).about.title})")
+            print(say("presets.fine", path=path, title=presets.load_preset(path).about.title))
         except PresetError as fault:
             faults.append(str(fault))
     if faults:
@@ -143,7 +165,7 @@ def fetch() -> None:
             raise PresetError(address)
         pin = hub_library.fetch(address)
         found = len(list(iter_files(Path(pin.folder), "*.yaml")))
-        print(f"{address.text}: {found} presets at commit {pin.commit}")
+        print(say("presets.fetched", library=address.text, n=found, commit=pin.commit))
 
 
 def _rendered(library: presets.Library) -> list[tuple[Path, str]]:

@@ -14,6 +14,7 @@ from ringside.machine import Machine
 from ringside.machine.yardsticks import judge, yardstick_of
 from ringside.measurements import Series, Sweep
 from ringside.rundir import runs_root
+from ringside.words import say
 
 
 def check(*, as_json: bool, sweep: bool) -> int:
@@ -26,7 +27,7 @@ def check(*, as_json: bool, sweep: bool) -> int:
 
     began = time.monotonic()
     root = runs_root()
-    _tell("Looking at this machine.")
+    _tell(say("machine.looking"))
     machine, path = look_at_machine(root)
     stored = {"machine": str(path)}
     if not as_json:
@@ -45,7 +46,7 @@ def check(*, as_json: bool, sweep: bool) -> int:
         machine_tables.print_rest(machine, measured, findings)
         if why:
             print(why, file=sys.stderr)
-        print(f"\nKept in {', '.join(stored.values())}.")
+        print("\n" + say("machine.kept", files=", ".join(stored.values())))
     return code
 
 
@@ -150,7 +151,7 @@ def _sweep(
     except RingsideError as error:
         return 2 if isinstance(error, DevicesInUseError) else 1, None, str(error)
     if found is None:
-        _tell("One device has nobody to talk to: no collectives are timed.")
+        _tell(say("machine.one_device"))
         return 0, None, None
     stored["sweep"] = str(found[1])
     return 0, found[0], None

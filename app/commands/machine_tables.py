@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.commands.machine import healthy
-from app.commands.printing import print_some, printable
+from app.commands.printing import print_some, printable, source_told
 from app.commands.reading import print_columns
 from ringside.doctor import Finding
+from ringside.environment_lint import Finding as Variable
 from ringside.environment_lint import in_words
 from ringside.machine import GpuState, Link, Machine, Process
 from ringside.machine.host import FIRST_PORT, NUM_PORTS
 from ringside.measurements import Series, Sweep
 from ringside.samples import reason_told
 from ringside.words import percent, say
+from ringside.words.retelling import retold
 
 if TYPE_CHECKING:
     from ringside.measurements.bandwidths import Bandwidth
@@ -34,19 +36,13 @@ def print_machine(machine: Machine) -> None:
     print(printable(_headline(machine)))
     if machine.gpus:
         print()
-        print_columns([GPU_COLUMNS, *map(_gpu_row, machine.gpus)])
+        print_columns([tuple(map(say, GPU_COLUMNS)), *map(_gpu_row, machine.gpus)])
     if machine.links:
         print()
         print_columns(list(_matrix(machine)))
     print(f"\n{_host_line(machine)}")
-    print_some(
-        "\nvariables that are set",
-        [
-            f"{one.name}={one.value} ({one.level}): {in_words(one).about}"
-            for one in machine.variables
-        ],
-    )
-    print_some("\nnot read", list(machine.problems))
+    print_some(f"\n{say('machine.variables')}", list(map(_variable, machine.variables)))
+    print_some(f"\n{say('machine.not_read')}", list(map(retold, machine.problems)))
 
 
 def print_rest(machine: Machine, sweep: Sweep | None, findings: tuple[Finding, ...]) -> None:
@@ -56,7 +52,14 @@ def print_rest(machine: Machine, sweep: Sweep | None, findings: tuple[Finding, .
     for finding in findings:
         _print_finding(finding)
     if not findings:
-        print("\nNothing was found on this machine that holds a run back.")
+        print("\n" + say("machine.no_findings"))
+
+
+def _variable(one: Variable) -> str:
+    """`NCCL_P2P_DISABLE=1 (handicap): ...`."""
+    level = say(f"variable.level_{one.level}")
+    label = say("terminal.aside", text=f"{one.name}={one.value}", aside=level)
+    return say("terminal.figure", label=label, value=in_words(one).about)
 
 
 def _headline(machine: Machine) -> str:
@@ -65,22 +68,25 @@ def _headline(machine: Machine) -> str:
     counts = [f"{names.count(name)} x {name}" for name in dict.fromkeys(names)]
     memory = hardware.memory_bytes
     parts = [
-        ", ".join(counts) or "no GPU",
-        f"{machine.num_cores} cores",
-        f"{memory / GIB:.0f} GiB memory" if memory else None,
-        f"driver {hardware.driver}" if hardware.driver else None,
+        ", ".join(counts) or say("machine.no_gpu"),
+        say("machine.cores", n=machine.num_cores),
+        say("machine.memory", gib=memory / GIB) if memory else None,
+        say("machine.driver", version=hardware.driver) if hardware.driver else None,
         f"torch {hardware.versions.get('torch', DASH)}",
         f"CUDA {machine.torch_cuda}" if machine.torch_cuda else None,
         f"NCCL {machine.nccl}" if machine.nccl else None,
         f"Python {hardware.python}",
     ]
-    return ", ".join(part for part in parts if part)
+    return say("terminal.comma").join(part for part in parts if part)
 
 
 GPU_COLUMNS = (
-    "GPU", "name", "memory GiB", "load", "power W", "temp", "clock MHz", "held by", "PCIe",
-    "from host", "NVLinks", "NUMA", "processes",
+    "machine.column_gpu", "machine.column_name", "column.memory_gib", "machine.column_load",
+    "machine.column_power", "machine.column_temp", "machine.column_clock",
+    "machine.column_held_by", "machine.column_pcie", "machine.column_from_host",
+    "machine.column_nvlinks", "machine.column_numa", "machine.column_processes",
 )  # fmt: skip
+"""Keys of the words."""
 
 
 def _gpu_row(gpu: GpuState) -> list[str]:
@@ -113,13 +119,14 @@ def _pcie(gpu: GpuState) -> str:
     most = f"{gpu.max_pcie_generation or DASH} x{gpu.max_pcie_width or DASH}"
     if now == most or DASH in now:
         return now if DASH not in now else DASH
-    return f"{now} of {most}{'' if gpu.is_pcie_loaded else ', at rest'}"
+    key = "machine.pcie_loaded" if gpu.is_pcie_loaded else "machine.pcie_at_rest"
+    return say(key, now=now, most=most)
 
 
 def _process(process: Process) -> str:
     memory = "" if process.memory_bytes is None else f" {process.memory_bytes / GIB:.1f} GiB"
-    owner = "Ringside" if process.is_ours else (process.user or "unknown")
-    return f"{process.name or process.pid} ({owner}){memory}"
+    owner = "Ringside" if process.is_ours else (process.user or say("machine.link_unknown"))
+    return say("terminal.aside", text=process.name or process.pid, aside=owner) + memory
 
 
 def _matrix(machine: Machine) -> Iterator[list[str]]:
@@ -135,43 +142,41 @@ def _matrix(machine: Machine) -> Iterator[list[str]]:
 def _link(link: Link) -> str:
     kind = say(f"machine.link_{link.kind}")
     number = f" x{link.num_nvlinks}" if link.num_nvlinks else ""
-    p2p = {True: ", P2P", False: f", {say('machine.no_p2p')}", None: ""}[link.p2p]
-    return f"{kind}{number}{p2p}"
+    p2p = {True: "P2P", False: say("machine.no_p2p"), None: None}[link.p2p]
+    return say("terminal.comma").join(part for part in (f"{kind}{number}", p2p) if part)
 
 
 def _host_line(machine: Machine) -> str:
     threads = machine.omp_num_threads
     load = machine.load_average
     parts = [
-        f"load {load:.1f} on {machine.num_cores} cores" if load is not None else None,
-        f"OMP_NUM_THREADS {threads}" if threads is not None else "OMP_NUM_THREADS not set",
+        say("machine.load", load=load, n=machine.num_cores) if load is not None else None,
+        f"OMP_NUM_THREADS {threads}" if threads is not None else say("machine.no_threads"),
         f"/dev/shm {_free(machine.shm_free_bytes, machine.shm_total_bytes)}",
-        f"disk of the runs {_free(machine.disk_free_bytes, None)}",
-        f"{machine.free_ports} of {NUM_PORTS} ports free from {FIRST_PORT} on",
+        say("machine.disk", free=_free(machine.disk_free_bytes, None)),
+        say("machine.ports", free=machine.free_ports, n=NUM_PORTS, first=FIRST_PORT),
     ]
-    return "Host: " + ", ".join(part for part in parts if part)
+    return say("machine.host", parts=say("terminal.comma").join(part for part in parts if part))
 
 
 def _free(free: int | None, total: int | None) -> str:
     if free is None:
         return DASH
-    of = "" if total is None else f" of {total / GIB:.1f}"
-    return f"{free / GIB:.1f}{of} GiB free"
+    if total is None:
+        return say("machine.free", free=free / GIB)
+    return say("machine.free_of", free=free / GIB, total=total / GIB)
 
 
 def _print_sweep(sweep: Sweep, machine: Machine) -> None:
     """The first plain series in full, the others in one table, then what sums them up."""
     plain = [series for series in sweep.series if not series.environment]
-    print(
-        f"\nBetween {sweep.num_ranks} ranks: sizes of the whole array; algbw = size / time; busbw: "
-        "what the busiest link carries."
-    )
+    print("\n" + say("machine.between", n=sweep.num_ranks))
     for series in plain[:1]:
         _print_series(series)
     if plain[1:]:
-        print("\ntime and busbw of the others")
+        print("\n" + say("machine.others"))
         print_columns(list(_side_by_side(plain[1:])))
-    print("\nfitted to the sizes from 1 to 64 MiB: time = alpha + factor x size / busbw")
+    print("\n" + say("machine.fitted"))
     print_columns(
         [_fitted(series, name) for series, name in zip(plain, _names(plain), strict=True)]
     )
@@ -181,9 +186,10 @@ def _print_sweep(sweep: Sweep, machine: Machine) -> None:
 
 
 def _print_series(series: Series) -> None:
-    print(f"\n{_name(series)}, {series.transport or series.backend}")
+    way = series.transport or series.backend
+    print("\n" + say("terminal.comma").join((_name(series), way)))
     rates = _rates(series)
-    rows = [["  size", "time", "p90", "algbw", "busbw"]]
+    rows = [[_size_head(), say("column.time"), "p90", "algbw", "busbw"]]
     for point in series.points:
         row = rates.get(point.num_bytes)
         rows.append(
@@ -199,10 +205,14 @@ def _print_series(series: Series) -> None:
 
 
 def _side_by_side(all_series: Sequence[Series]) -> Iterator[list[str]]:
-    yield ["  size", *_names(all_series)]
+    yield [_size_head(), *_names(all_series)]
     cells = [_cells(series) for series in all_series]
     for size in sorted(set().union(*cells)):
         yield [f"  {size_text(size)}", *(column.get(size, DASH) for column in cells)]
+
+
+def _size_head() -> str:
+    return "  " + say("machine.size")
 
 
 def _cells(series: Series) -> dict[int, str]:
@@ -218,7 +228,8 @@ def _fitted(series: Series, name: str) -> list[str]:
     from ringside.measurements.interpolation import summary
 
     alpha_us, busbw = summary(series) or (None, None)
-    alpha = DASH if alpha_us is None else f"{alpha_us:.0f} µs" if alpha_us >= 1 else "under 1 µs"
+    least = say("machine.under_one_us")
+    alpha = DASH if alpha_us is None else f"{alpha_us:.0f} µs" if alpha_us >= 1 else least
     return [f"  {name}", f"alpha {alpha}", f"busbw {_gb(busbw)}"]
 
 
@@ -236,8 +247,8 @@ def _names(all_series: Sequence[Series]) -> list[str]:
     """With the backend of what does not travel through NCCL beside what does."""
     is_gpu = any(series.backend == "nccl" for series in all_series)
     return [
-        f"{_name(series)} ({series.backend})" if is_gpu and series.backend != "nccl"
-        else _name(series)
+        say("terminal.aside", text=_name(series), aside=series.backend)
+        if is_gpu and series.backend != "nccl" else _name(series)
         for series in all_series
     ]  # fmt: skip
 
@@ -247,13 +258,15 @@ def _print_standing(series: Series, sweep: Sweep, machine: Machine) -> None:
         return
     found = healthy(series, sweep.device_name, machine)
     if found is None:
-        print(f"{_name(series)}: {say('machine.no_yardstick')}")
+        print(say("terminal.figure", label=_name(series), value=say("machine.no_yardstick")))
         return
     low, high = found["low_bytes_per_s"] / 1e9, found["high_bytes_per_s"] / 1e9
-    print(
-        f"{_name(series)}: {_gb(found['busbw_bytes_per_s'])} at {size_text(found['num_bytes'])} is "
-        f"{say(STANDINGS[found['standing']])}, {low:g} to {high:g} GB/s ({found['source']})"
-    )
+    told = say(
+        "machine.standing", series=_name(series), rate=_gb(found["busbw_bytes_per_s"]),
+        size=size_text(found["num_bytes"]), standing=say(STANDINGS[found["standing"]]),
+        low=low, high=high, source=found["source"],
+    )  # fmt: skip
+    print(told)
 
 
 def _print_experiments(sweep: Sweep) -> None:
@@ -262,22 +275,31 @@ def _print_experiments(sweep: Sweep) -> None:
     lines = []
     for trial in trials(sweep):
         name = " ".join(f"{key}={value}" for key, value in trial.environment.items())
-        ratios = ", ".join(f"{ratio:.2f}x at {size_text(n)}" for n, ratio in trial.ratios.items())
-        way = f" over {trial.transport}" if trial.transport else ""
-        lines.append(f"{name}: {trial.outcome} ({ratios}){way}")
-    print_some("\nexperiments, all-reduce against the machine as it is", lines)
+        ratios = say("terminal.comma").join(
+            say("machine.ratio_at", ratio=ratio, size=size_text(n))
+            for n, ratio in trial.ratios.items()
+        )
+        outcome = say(f"machine.outcome_{trial.outcome.replace(' ', '_')}")
+        told = say("terminal.aside", text=outcome, aside=ratios)
+        if trial.transport:
+            told = say("machine.over", told=told, transport=trial.transport)
+        lines.append(say("terminal.figure", label=name, value=told))
+    print_some(f"\n{say('machine.experiments')}", lines)
     if (drift := drift_ratio(sweep)) is not None:
-        print(f"Two launches of the machine as it is differed by up to {percent(drift)}.")
-    print_some("\nexperiments that did not start", list(sweep.failed))
+        print(say("machine.drift", ratio=drift))
+    print_some(f"\n{say('machine.not_started')}", list(map(retold, sweep.failed)))
 
 
 def _print_finding(finding: Finding) -> None:
-    print(f"\n{finding.severity}, {finding.code} (confidence {finding.confidence})")
+    severity = say(f"terminal.severity_{finding.severity}")
+    sure = say(f"terminal.sure_{finding.confidence.replace(' ', '_')}")
+    print("\n" + say("machine.finding", severity=severity, code=finding.code, sure=sure))
     print(f"  {printable(finding.sentence)}")
     for one in finding.evidence:
-        print(f"    {printable(f'{one.label}: {one.value}')} [{printable(one.source)}]")
-    print(f"  Next: {printable(finding.next_step)}")
-    print(f"  It is something else if: {printable(finding.refutation)}")
+        told = say("terminal.figure", label=one.label, value=one.value)
+        print(f"    {printable(told)} [{printable(source_told(one.source))}]")
+    print("  " + say("terminal.next", sentence=printable(finding.next_step)))
+    print("  " + say("machine.refuted", sentence=printable(finding.refutation)))
 
 
 def size_text(num_bytes: int) -> str:

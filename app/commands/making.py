@@ -12,9 +12,10 @@ def make(
     from rich.progress import Progress
 
     from ringside.data import make_data
+    from ringside.words import say
 
     with Progress(transient=True) as progress:
-        task = progress.add_task(f"making {profile} pictures", total=None)
+        task = progress.add_task(say("preparing.making_synthetic", profile=profile), total=None)
 
         def report(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
@@ -22,4 +23,4 @@ def make(
         folder = make_data(
             profile, out, num_images=num_images, seed=seed, workers=workers, progress=report
         )
-    print(f"made synthetic pictures in {folder}; train on them with --data {folder}")
+    print(say("preparing.made_synthetic", folder=folder))

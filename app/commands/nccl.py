@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from app.commands.printing import print_some, printable
+from app.commands.printing import print_some, printable, to_the_right
 from app.commands.reading import print_json
 from ringside.environment_lint import Finding, lint
 from ringside.nccl_log import (
@@ -17,6 +17,8 @@ from ringside.nccl_log import (
     transports,
     worst_ring_edge,
 )
+from ringside.nccl_log.facts import LogWarning
+from ringside.words import say
 
 MAX_CHOICES = 10
 
@@ -77,18 +79,16 @@ def _print(log: NcclLog) -> None:
     print(f"\n{printable(_set_up(log))}")
     for name, num in transports(log.edges).items():
         print(f"  {num:>4} {printable(name)}")
-    print_some("\nvariables that NCCL obeyed", [_variable(one) for one in lint(log.environment)])
-    print_some(
-        "\nwarnings",
-        [f"{one.kind}, {one.times} times: {one.message}" for one in log.warnings],
-    )
-    print_some("\nnotes", list(verdict.notes))
+    variables = [_variable(one) for one in lint(log.environment)]
+    print_some(f"\n{say('nccl.variables')}", variables)
+    print_some(f"\n{say('terminal.warnings')}", list(map(_warning, log.warnings)))
+    print_some(f"\n{say('terminal.notes')}", list(verdict.notes))
     if log.choices:
-        print("\nchosen most often (any times in the log are NCCL's predictions, not measured)")
+        print("\n" + say("nccl.choices"))
         for choice in sorted(log.choices, key=lambda one: -one.calls)[:MAX_CHOICES]:
-            size = f"{choice.size_bytes:,} bytes"
+            size = to_the_right(say("nccl.bytes", n=choice.size_bytes), 19)
             print(
-                f"  {choice.calls:>6} x {choice.function:<14} {size:>19}  "
+                f"  {choice.calls:>6} x {choice.function:<14} {size}  "
                 f"{choice.algorithm} {choice.protocol}"
             )
 
@@ -98,16 +98,23 @@ def _set_up(log: NcclLog) -> str:
     parts = [
         f"NCCL {log.version}" if log.version else None,
         f"CUDA {log.cuda}" if log.cuda else None,
-        f"{log.num_ranks} ranks" if log.num_ranks else None,
-        f"hosts {', '.join(log.hosts)}" if log.hosts else None,
-        f"{log.num_channels} channels" if log.num_channels else None,
-        f"network {log.network}" if log.network else None,
-        f"start {log.init_s} s" if log.init_s is not None else None,
-        f"{log.num_torn} torn lines left out" if log.num_torn else None,
+        say("nccl.num_ranks", n=log.num_ranks) if log.num_ranks else None,
+        say("nccl.host_names", names=", ".join(log.hosts)) if log.hosts else None,
+        say("nccl.num_channels", n=log.num_channels) if log.num_channels else None,
+        say("nccl.of_network", name=log.network) if log.network else None,
+        say("nccl.init", seconds=log.init_s) if log.init_s is not None else None,
+        say("nccl.num_torn", n=log.num_torn) if log.num_torn else None,
     ]
-    return ", ".join(part for part in parts if part)
+    return say("terminal.comma").join(part for part in parts if part)
 
 
 def _variable(finding: Finding) -> str:
-    mark = "" if finding.level == "setting" else f"{finding.level}: "
-    return f"{mark}{finding.sentence}"
+    if finding.level == "setting":
+        return finding.sentence
+    level = say(f"variable.level_{finding.level}")
+    return say("terminal.figure", label=level, value=finding.sentence)
+
+
+def _warning(one: LogWarning) -> str:
+    kind = say(f"nccl.kind_{one.kind}")
+    return say("nccl.warned", kind=kind, times=one.times, message=one.message)

@@ -21,6 +21,7 @@ from ringside.playbook.tables import Table
 from ringside.run import fold_run
 from ringside.rundir import RunDir, find_run, runs_root
 from ringside.words import say
+from ringside.words.retelling import retold
 
 
 def export(names: Sequence[str], *, out: Path | None, title: str | None, keep: str | None) -> None:
@@ -28,7 +29,7 @@ def export(names: Sequence[str], *, out: Path | None, title: str | None, keep: s
     if (kept := _only_playbook(names)) is not None:
         if out is None:
             raise PlaybookError(say("playbook.exists", path=kept.path))
-        print(f"wrote {store.export_kept(kept, out)}")
+        print(say("terminal.wrote", path=store.export_kept(kept, out)))
         return
     from app.views.playbook_export import export_playbook
 
@@ -37,10 +38,10 @@ def export(names: Sequence[str], *, out: Path | None, title: str | None, keep: s
     chosen = None if keep is None else find_run(root, keep).id
     path = export_playbook(root, [run.id for run in runs], target=out, title=title, chosen=chosen)
     playbook = archive.read_content(archive.open_source(path))
-    print(f"wrote {path} ({path.stat().st_size / 2**20:.1f} MiB)")
+    print(say("playbook.wrote", path=path, mib=path.stat().st_size / 2**20))
     print(f"  {printable(tables.summary(playbook))}")
     for one in playbook.left_out:
-        print(f"  left out {one.path}: {one.why}", file=sys.stderr)
+        print("  " + say("playbook.left_out", path=one.path, why=retold(one.why)), file=sys.stderr)
 
 
 def import_(path: Path, *, as_json: bool) -> None:
@@ -53,10 +54,10 @@ def import_(path: Path, *, as_json: bool) -> None:
             "preset_is_new": receipt.is_new, "runs": receipt.runs,
         })  # fmt: skip
         return
-    print(f"kept as {receipt.name} in {folder}")
-    print(f"preset {receipt.preset}: {'new' if receipt.is_new else 'was there already, the same'}")
-    print(f"runs to look at: ringside playbook show {receipt.name} --run {_words(receipt.runs[0])}")
-    print(f"run it here: ringside playbook replay {receipt.name}")
+    print(say("playbook.kept_as", name=receipt.name, folder=folder))
+    print(say("playbook.new" if receipt.is_new else "playbook.not_new", preset=receipt.preset))
+    print(say("playbook.look", name=receipt.name, run=_words(receipt.runs[0])))
+    print(say("playbook.run_here", name=receipt.name))
 
 
 def list_playbooks(
@@ -68,16 +69,16 @@ def list_playbooks(
     if as_json:
         print_json([entry_json(entry) for entry in found])
         return
-    print(f"playbooks in {store.own_folder()}", file=sys.stderr)
+    print(say("playbook.in_folder", folder=store.own_folder()), file=sys.stderr)
     if not found:
-        print("No playbook fits; `ringside playbook export RUN` makes one.", file=sys.stderr)
+        print(say("playbook.none_fits"), file=sys.stderr)
         return
     rows = [[printable(cell) for cell in _cells(entry)] for entry in found if entry.playbook]
     if rows:
         print_columns(rows)
     for entry in found:
         if entry.fault:
-            print(f"{entry.name}: {entry.fault}", file=sys.stderr)
+            print(say("terminal.figure", label=entry.name, value=entry.fault), file=sys.stderr)
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def diff(first: str, second: str, *, as_json: bool) -> None:
         print_json(found)
         return
     if not found:
-        print("They do not differ.")
+        print(say("playbook.equal"))
         return
     rows = [["", "", *(printable(one.name) for one in pair)]]
     rows += [
@@ -161,12 +162,12 @@ def replay(
 def remove(name: str, *, yes: bool) -> int:
     """Delete it after a question; 1 when the answer was no."""
     if not yes:
-        print(f"Delete the playbook {name}? [y/N] ", end="", flush=True)
+        print(say("playbook.ask", name=name), end=" ", flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            print("nothing was deleted")
+            print(say("playbook.not_deleted"))
             return 1
     store.remove_playbook(name)
-    print(f"deleted {name}")
+    print(say("playbook.deleted", name=name))
     return 0
 
 
@@ -203,9 +204,11 @@ def _print(entry: Entry, playbook: Playbook) -> None:
     print(f"  {printable(tables.summary(playbook))}")
     for run in playbook.runs:
         found = run.diagnosis.verdict
-        print(f"\n{run.name} ({run.result.preset}): {printable(found.sentence)}")
+        name = say("terminal.aside", text=run.name, aside=run.result.preset)
+        sentence = printable(retold(found.sentence))
+        print("\n" + say("terminal.figure", label=name, value=sentence))
         print(f"  {tables.weight(found)}")
-        print(f"  Next: {printable(found.next_step)}")
+        print("  " + say("terminal.next", sentence=printable(retold(found.next_step))))
     print()
     results = tables.results(playbook)
     print_columns([results.columns, *([printable(cell) for cell in row] for row in results.rows)])
@@ -213,29 +216,31 @@ def _print(entry: Entry, playbook: Playbook) -> None:
         print(f"  {printable(note)}")
     print(f"\n    {printable(playbook.run.command)}\n")
     for title, table in _tables(playbook):
-        print(f"{title}:")
+        print(say("playbook.head", title=title))
         rows = table.rows or ((table.nothing,),)
         print_columns([["  " + row[0], *(_short(printable(cell)) for cell in row[1:])]
                        for row in rows])  # fmt: skip
-    print(f"\n{len(playbook.files)} files in {entry.path}; index.html is the whole of it to read")
+    print("\n" + say("playbook.files", n=len(playbook.files), path=entry.path))
 
 
 def _tables(playbook: Playbook) -> tuple[tuple[str, Table], ...]:
     return (
-        ("Settings", tables.settings_table(playbook)),
-        ("Hardware and versions", tables.hardware_table(playbook)),
-        ("Environment", tables.environment_table(playbook.run)),
-        ("Images", tables.data_table(playbook)),
+        (say("playbook.settings"), tables.settings_table(playbook)),
+        (say("playbook.hardware"), tables.hardware_table(playbook)),
+        (say("playbook.environment"), tables.environment_table(playbook.run)),
+        (say("playbook.images"), tables.data_table(playbook)),
     )
 
 
 def _cells(entry: Entry) -> list[str]:
     playbook = store.require(entry)
     result = playbook.run.result
-    rate = "" if result.samples_per_s is None else f"{result.samples_per_s:,.0f} images/s"
+    rate = result.samples_per_s
+    told = "" if rate is None else say("playbook.rate", rate=rate)
     gain = "" if result.speedup.value is None else f"{result.speedup.value:.2f}x"
-    return [entry.name, entry.place, playbook.run.model, playbook.preset,
-            playbook.hardware.label, ", ".join(playbook.causes), rate, gain]  # fmt: skip
+    place = say(f"origin.{entry.place}")
+    return [entry.name, place, playbook.run.model, playbook.preset,
+            playbook.hardware.label, ", ".join(playbook.causes), told, gain]  # fmt: skip
 
 
 def _short(text: str, limit: int = 100) -> str:

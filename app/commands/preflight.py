@@ -6,12 +6,14 @@ import sys
 
 import msgspec
 
+from app.commands.printing import padded
 from ringside.errors import SpecError
 from ringside.hardware import Hardware, read_hardware
 from ringside.preflight import Item, Kept, look, preflight, record_of
 from ringside.request import RunRequest
 from ringside.rundir import runs_root
 from ringside.spec import RunSpec
+from ringside.words import say
 
 SIGNS = {"error": "✕", "warning": "▲", "unknown": "?", "fine": "✓"}
 
@@ -40,8 +42,11 @@ def show(request: RunRequest, *, check: bool, as_json: bool) -> int:
 
 def line_of(item: Item) -> str:
     """`▲ warning  disk: ...`, with the sign beside the word."""
-    about = f"{item.code} ({item.field})" if item.field else item.code
-    return f"{SIGNS[item.level]} {item.level:8} {about}: {item.sentence}"
+    about, level = item.code, padded(say(f"terminal.level_{item.level}"), 8)
+    if item.field:
+        about = say("terminal.aside", text=about, aside=item.field)
+    told = say("terminal.figure", label=about, value=item.sentence)
+    return f"{SIGNS[item.level]} {level} {told}"
 
 
 def before_start(spec: RunSpec, hardware: Hardware) -> Kept:

@@ -12,13 +12,13 @@ from pathlib import Path
 import msgspec
 
 from ringside.data import check_data, parse_data
-from ringside.data.notes import counted
 from ringside.data.pixels import PictureError
 from ringside.data.prepare.files import Recipe
 from ringside.data.prepare.planning import Plan, file_stats, megabytes, plan_preparation
 from ringside.data.prepare.writing import prepare
 from ringside.errors import DataError
 from ringside.spec import DataSpec
+from ringside.words import say, say_count
 
 Progress = Callable[[int, int], None]
 
@@ -57,10 +57,10 @@ def run(request: Request) -> int:
     if not plan.is_done:
         print(_announcement(plan), file=sys.stderr)
         if not request.yes and not _agrees():
-            print("nothing was made", file=sys.stderr)
+            print(say("preparing.nothing_made"), file=sys.stderr)
             return 1
     began_s = time.perf_counter()
-    with _progress("making pictures") as progress:
+    with _progress(say("preparing.making")) as progress:
         _make(plan, request.workers, progress)
     _report(plan, time.perf_counter() - began_s, request.as_json)
     return 0
@@ -75,7 +75,7 @@ def _make(plan: Plan, workers: int | None, progress: Progress) -> None:
             f"{error} Or leave bad files out with --skip-bad; what is made already is kept."
         ) from error
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print(say("preparing.stopped"), file=sys.stderr)
         raise
 
 
@@ -84,7 +84,7 @@ def _said_at_once() -> Iterator[None]:
     """Ctrl+C is answered before the pictures under way are finished."""
 
     def stop(*_: object) -> None:
-        print("stopping; what is made is kept", file=sys.stderr, flush=True)
+        print(say("preparing.stopping"), file=sys.stderr, flush=True)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, stop)
@@ -95,19 +95,24 @@ def _said_at_once() -> Iterator[None]:
 
 
 def _without_bad(spec: DataSpec, workers: int | None) -> DataSpec:
-    with _progress("decoding images") as progress:
+    with _progress(say("check.decoding")) as progress:
         report = check_data(spec, workers=workers, progress=progress)
     for bad in report.bad:
-        print(f"left out: {bad.file}: {bad.reason}", file=sys.stderr)
+        print(say("terminal.left_out", what=bad.file, why=bad.reason), file=sys.stderr)
     return msgspec.structs.replace(spec, skip=tuple(sorted(report.skip)))
 
 
 def _announcement(plan: Plan) -> str:
-    done = f", {megabytes(plan.written_bytes)} of it made before" if plan.written_bytes else ""
-    return (
-        f"{plan.marker.data}: {counted(plan.marker.num_images, 'image')} as "
-        f"{plan.marker.recipe.label}, about {megabytes(plan.estimated_bytes)}{done}, in "
-        f"{plan.folder} ({megabytes(plan.free_bytes)} free)"
+    before = megabytes(plan.written_bytes)
+    return say(
+        "preparing.plan",
+        data=plan.marker.data,
+        images=say_count("image", plan.marker.num_images),
+        recipe=plan.marker.recipe.label,
+        size=megabytes(plan.estimated_bytes),
+        done=say("preparing.made_before", size=before) if plan.written_bytes else "",
+        folder=plan.folder,
+        free=megabytes(plan.free_bytes),
     )
 
 
@@ -116,7 +121,7 @@ def _agrees() -> bool:
 
     if not sys.stdin.isatty():
         raise DataError("Nobody is there to agree to this size: add --yes.")
-    return typer.confirm("Make it?", default=True, err=True)
+    return typer.confirm(say("preparing.ask"), default=True, err=True)
 
 
 def _report(plan: Plan, taken_s: float, as_json: bool) -> None:
@@ -132,9 +137,10 @@ def _report(plan: Plan, taken_s: float, as_json: bool) -> None:
         }  # fmt: skip
         print(msgspec.json.encode(found).decode())
         return
-    how = "was prepared before" if plan.is_done else f"made in {taken_s:.1f} s"
-    print(f"{counted(marker.num_images, 'image')}, {megabytes(size_bytes)}, {how}")
-    print(f"train on them with --data {plan.folder}")
+    how = say("preparing.was_done") if plan.is_done else say("preparing.made", seconds=taken_s)
+    images = say_count("image", marker.num_images)
+    print(say("preparing.report", images=images, size=megabytes(size_bytes), how=how))
+    print(say("preparing.train", folder=plan.folder))
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ringside.words import say, translated
+
 MAX_LINES = 20
 
 
@@ -12,7 +14,12 @@ def print_some(title: str, lines: list[str]) -> None:
     for line in lines[:MAX_LINES]:
         print(f"  {printable(line)}")
     if len(lines) > MAX_LINES:
-        print(f"  and {len(lines) - MAX_LINES:,} more; --json has them all")
+        print("  " + say("terminal.more", n=len(lines) - MAX_LINES))
+
+
+def source_told(source: str) -> str:
+    """A word for where something was measured; a file stays as it is."""
+    return translated(f"evidence_source.{source.replace(' ', '_')}", source)
 
 
 def width_of(text: str) -> int:
@@ -27,6 +34,11 @@ def width_of(text: str) -> int:
 def padded(text: str, width: int) -> str:
     """The text with spaces behind it, up to `width` columns."""
     return text + " " * (width - width_of(text))
+
+
+def to_the_right(text: str, width: int) -> str:
+    """The text with spaces before it, up to `width` columns."""
+    return " " * (width - width_of(text)) + text
 
 
 def printable(text: str) -> str:

@@ -23,6 +23,12 @@ FIGURES = {
 """Of a run in the list that is not sorted by time, and how each is printed."""
 TRIES = ("retry_of", "retried_as")
 """Ids of the other tries of a run."""
+ENGLISH = {
+    "runs.in_folder": "runs in {root}",
+    "runs.none_fit": "No run fits; `ringside list` shows those that are not put away.",
+    "runs.none_yet": "No runs yet. Start one: ringside run single",
+}
+"""What `list` says, as in the words: to open them takes longer than the list."""
 
 
 def list_runs(*, as_json: bool, limit: int, query: Query | None = None) -> None:
@@ -33,7 +39,7 @@ def list_runs(*, as_json: bool, limit: int, query: Query | None = None) -> None:
     if as_json:
         print_json([summary_json(run, places.get(run.id)) for run in runs])
         return
-    print(f"runs in {root}", file=sys.stderr)
+    print(_say("runs.in_folder", root=root), file=sys.stderr)
     if not runs:
         print(_nothing(query), file=sys.stderr)
     print_columns([_list_cells(run, places.get(run.id)) for run in runs])
@@ -76,13 +82,17 @@ def place_json(place: Place) -> dict[str, Any]:
 
 def _nothing(query: Query) -> str:
     if query.narrows or query.archived:
-        return "No run fits; `ringside list` shows those that are not put away."
-    return "No runs yet. Start one: ringside run single"
+        return _say("runs.none_fit")
+    return _say("runs.none_yet")
+
+
+def _say(key: str, **values: Any) -> str:
+    return ENGLISH[key].format(**values) if spoken() == DEFAULT else say(key, **values)
 
 
 def _list_cells(run: Entry, place: Place | None) -> list[str]:
     """The figures stand before the tags, which may be many."""
-    # To open the words takes longer than the list, and in English a state is its own word.
+    # In English a state is its own word.
     state = run.state if spoken() == DEFAULT else say(f"state.{run.state}")
     cells = [run.id, state, run.preset or "", run.model or "", run.data or ""]
     if run.figures is not None:

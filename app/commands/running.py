@@ -25,6 +25,7 @@ from ringside.run import (
 from ringside.rundir import RunDir, find_run, read_new_lines, runs_root
 from ringside.sentences import plan_notes, plan_sentence
 from ringside.spec import RunSpec
+from ringside.words import say
 
 POLL_S = 0.5
 
@@ -37,10 +38,11 @@ def show_plan(request: RunRequest) -> None:
     spec = resolve(request, read_hardware())
     print_plan(spec)
     for key, source in spec.sources.items():
-        print(f"  {key} = {_value(spec, key)}  ({source})")
+        print("  " + _setting(key, _value(spec, key), source))
     for name, value in spec.environment.items():
         key = f"environment.{name}"
-        print(f"  {key} = {value}  ({'flag' if key in request.overrides else 'preset'})")
+        source = "flag" if key in request.overrides else "preset"
+        print("  " + _setting(key, value, source))
     print("\n# accelerate.yaml")
     print(yaml_text.dump(presets.accelerate_config(spec.accelerate, spec.num_processes)))
     print(quoted_command(make_plan(spec, RunDir(Path("RUN")))))
@@ -72,7 +74,7 @@ def without_bad_files(spec: RunSpec) -> RunSpec:
 
     report = check_data(spec.data)
     for bad in report.bad:
-        print(f"left out: {bad.file}: {bad.reason}")
+        print(say("terminal.left_out", what=bad.file, why=bad.reason))
     return check.without_bad_files(spec, report)
 
 
@@ -117,11 +119,11 @@ def start_spec(spec: RunSpec, hardware: Hardware, *, follow: bool) -> int:
     run = start_run(spec, hardware, runs_root())
     keep(run, kept)
     keep_prediction(run, spec, hardware)
-    print(f"run {run.id} in {run.path}")
+    print(say("following.run", run=run.id, path=run.path))
     if place := place_of(fold_run(run)):
         print(f"  {place_sentence(place)}")
     if not follow:
-        print(f"follow it: ringside watch {run.name}")
+        print(say("following.hint", run=run.name))
         return 0
     return follow_run(run)
 
@@ -132,17 +134,18 @@ def keep_prediction(run: RunDir, spec: RunSpec, hardware: Hardware) -> None:
 
     found = store_estimate(run, spec, hardware, runs_root())
     if found is not None and found.step_ms is not None:
-        print(
-            f"  predicted: {found.step_ms:.1f} ms a step ({found.step_ms_low:.1f} to "
-            f"{found.step_ms_high:.1f}), {found.samples_per_s:,.0f} images/s"
-        )
+        told = say(
+            "following.predicted", step_ms=found.step_ms, low=found.step_ms_low,
+            high=found.step_ms_high, rate=found.samples_per_s,
+        )  # fmt: skip
+        print(f"  {told}")
 
 
 def watch(run_id: str) -> int:
     """Follow a run by name; 1 when it failed or is lost."""
     run = find_run(runs_root(), run_id)
     require_spec(fold_run(run))
-    print(f"run {run.id} in {run.path}", file=sys.stderr)
+    print(say("following.run", run=run.id, path=run.path), file=sys.stderr)
     return follow_run(run)
 
 
@@ -155,13 +158,14 @@ def follow_run(run: RunDir) -> int:
         for line in lines_of(run):
             print(line, flush=True)
     except KeyboardInterrupt:
-        print(f"\n{run.name} goes on; `ringside stop {run.name}` stops it.", file=sys.stderr)
+        print("\n" + say("following.goes_on", run=run.name), file=sys.stderr)
         return 130
     record = fold_run(run)
     if record.exit is not None and record.exit.retried_as is not None:
         from app.views.queue import try_sentence
 
-        print(f"{run.name}: {try_sentence('retried_as', record.exit.retried_as)}", flush=True)
+        told = try_sentence("retried_as", record.exit.retried_as)
+        print(say("following.told", run=run.name, sentence=told), flush=True)
         return follow_run(find_run(run.path.parent, record.exit.retried_as))
     return 1 if record.state in ("failed", "lost") else 0
 
@@ -185,22 +189,21 @@ def lines_of(run: RunDir) -> Iterator[str]:
             yield ending(reader.record)
             return
         if not run.path.is_dir():
-            raise RunDirError(f"{run.name} was deleted while it was followed: {run.path} is gone.")
+            raise RunDirError(say("following.gone", run=run.name, path=run.path))
         time.sleep(POLL_S)
 
 
 def _lines_of_event(event: Event, told: RunRecord) -> Iterator[str]:
     """What a person wants to read of one event; `told` is the record up to it."""
     from app.views.counts import left_out_lines
-    from ringside.words import say
     from ringside.words.retelling import retold
 
     if isinstance(event, PhaseStarted) and event.phase in ("data", "setup", "compile"):
-        yield f"{say(f'phase.{event.phase}')} ..."
+        yield say("following.phase", phase=say(f"phase.{event.phase}"))
     elif isinstance(event, RunStarted):
-        yield from (f"note: {line}" for line in left_out_lines(told))
+        yield from (say("terminal.note", sentence=line) for line in left_out_lines(told))
     elif isinstance(event, Warned):
-        yield f"note: {retold(event.message)}"
+        yield say("terminal.note", sentence=retold(event.message))
     elif isinstance(event, Evaluated):
         yield from (epoch_line(row, told) for row in told.epochs if row.epoch == event.epoch)
 
@@ -210,14 +213,16 @@ def epoch_line(row: EpochRow, record: RunRecord) -> str:
     from app.commands.tables import number, seconds
     from app.views.counts import over_classes
 
-    total = record.spec.epochs if record.spec else "?"
-    over = over_classes(row)
-    return (
-        f"epoch {row.epoch} of {total}  {seconds(row.whole_time_s)}"
-        f"  {row.samples_per_s:,.0f} images/s"
-        f"  loss {number(row.train_loss, '.4f')}  AUC {number(row.auc_macro)}"
-        f"{over and f' {over}'}"
-        f"  F1 {number(row.f1_macro)}"
+    auc, over = number(row.auc_macro), over_classes(row)
+    return say(
+        "following.epoch",
+        epoch=row.epoch,
+        total=record.spec.epochs if record.spec else "?",
+        time=seconds(row.whole_time_s),
+        rate=row.samples_per_s,
+        loss=number(row.train_loss, ".4f"),
+        auc=say("following.auc_over", auc=auc, over=over) if over else auc,
+        f1=number(row.f1_macro),
     )
 
 
@@ -226,17 +231,21 @@ def ending(record: RunRecord) -> str:
     from app.views.ending import failure_lines
     from app.views.watching import remedy_lines
     from ringside.launch.reconcile import orphan_sentence
-    from ringside.words import say
     from ringside.words.retelling import retold
 
+    state = say(f"state.{record.state}")
     if record.exit is not None:
         reason = record.exit.reason
         repeated = reason.lower().startswith(record.state)
-        first = retold(reason) if repeated else f"{record.state}: {retold(reason)}"
+        first = retold(reason)
+        first = first if repeated else say("following.ended", state=state, sentence=first)
         return "\n".join((first, *failure_lines(record), *remedy_lines(record)))
     if record.failure is not None:
-        return f"{record.state}: rank {record.failure.rank}: {retold(record.failure.sentence)}"
-    return f"{record.state}: {orphan_sentence(RunDir(Path(record.path))) or say('run.owner_gone')}"
+        failed = retold(record.failure.sentence)
+        told = say("terminal.rank_said", rank=record.failure.rank, sentence=failed)
+    else:
+        told = orphan_sentence(RunDir(Path(record.path))) or say("run.owner_gone")
+    return say("following.ended", state=state, sentence=told)
 
 
 def stop(run_id: str, *, after_epoch: bool) -> int:
@@ -250,16 +259,21 @@ def stop(run_id: str, *, after_epoch: bool) -> int:
     record = fold_run(run)
     require_spec(record)
     if record.exit is not None:
-        print(f"{run.name} has ended already: {record.state}.")
+        print(say("following.ended_already", run=run.name, state=say(f"state.{record.state}")))
         return 0
     if after_epoch and record.state != "queued" and not record.final:
         ask_to_stop_after_epoch(run)
-        print(f"{run.name} will stop after this epoch.")
+        print(say("following.stops_after_epoch", run=run.name))
         return 0
     ended = stop_run(run, timeout_s=90)
-    told = retold(ended.reason) if ended else "still stopping; ask `ringside show`."
-    print(f"{run.name}: {told}")
+    told = retold(ended.reason) if ended else say("following.still_stopping")
+    print(say("following.told", run=run.name, sentence=told))
     return 0 if ended and not run_processes(run.id) else 1
+
+
+def _setting(key: str, value: str, source: str) -> str:
+    """`model = resnet18  (flag)`."""
+    return say("following.setting", name=key, value=value, source=say(f"following.from_{source}"))
 
 
 def _value(spec: RunSpec, key: str) -> str:

@@ -119,7 +119,7 @@ def _print_leftovers(found: list[Leftover], left: list[Leftover], *, clean: bool
 
 def _cells(one: Leftover) -> tuple[str, ...]:
     return (
-        one.run, one.state, str(one.pid), figures.clock(one.started),
+        one.run, say(f"state.{one.state}"), str(one.pid), figures.clock(one.started),
         figures.size(one.memory_bytes), printable(one.command[:120]),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from app.commands.printing import padded, printable, width_of
+from app.commands.printing import padded, printable, source_told, width_of
 from app.commands.reading import print_json
 from app.views.watching import remedy_lines
 from ringside.doctor import Case, Diagnosis, Finding, case_of_run, diagnose
@@ -20,8 +20,6 @@ from ringside.spec import RunSpec
 from ringside.words import say
 from ringside.words.retelling import retold
 
-TICKS = {"ok": "[ok]", "attention": "[look]", "unknown": "[?]"}
-
 
 def verdict(run_id: str, *, as_json: bool, measure: bool) -> int:
     """Print the verdict on a run; with `measure`, repeat its step with one thing taken away first.
@@ -32,7 +30,7 @@ def verdict(run_id: str, *, as_json: bool, measure: bool) -> int:
     run = find_run(root, run_id)
     if measure:
         kept = measure_run(run, root, lambda line: print(line, file=sys.stderr))
-        print(f"stored {kept}", file=sys.stderr)
+        print(say("terminal.stored", path=kept), file=sys.stderr)
     case = case_of_run(run, root)
     diagnosis, points = diagnose(case), walk(case)
     if as_json:
@@ -105,7 +103,8 @@ def _print_card(finding: Finding, spec: RunSpec | None) -> None:
         width = max(map(width_of, labels))
         for label, one in zip(labels, finding.evidence, strict=True):
             label = padded(label, width)
-            print(f"    {label}  {printable(one.value)}  ({printable(one.source)})")
+            told = {"value": printable(one.value), "source": printable(source_told(one.source))}
+            print(f"    {label}  {say('terminal.evidence', **told)}")
     if finding.gain_ratio:
         faster = 1 / max(1 - finding.gain_ratio, 0.01)
         print("  " + say("terminal.gain", gain=finding.gain_ratio, faster=faster))
@@ -132,15 +131,19 @@ def _headline(finding: Finding) -> str:
         say(f"terminal.severity_{finding.severity}"),
         say(f"terminal.sure_{finding.confidence.replace(' ', '_')}"),
     ]
-    return ", ".join(part for part in parts if part) + f" ({finding.code})"
+    told = say("terminal.comma").join(part for part in parts if part)
+    return say("terminal.aside", text=told, aside=finding.code)
 
 
 def _print_point(point: Point) -> None:
-    print(f"  {point.number}. {TICKS[point.state]:<6} {point.title}")
+    tick = padded(f"[{say(f'terminal.tick_{point.state}')}]", 6)
+    print(f"  {point.number}. {tick} {point.title}")
     print("     " + say("terminal.said", sentence=point.claim))
     print("     " + say("terminal.truth", sentence=point.truth))
     for one in point.figures:
-        shown = f"- ({one.how})" if one.value is None else f"{one.value} ({one.source})"
+        source = None if one.source is None else source_told(one.source)
+        value, aside = ("-", one.how) if one.value is None else (one.value, source)
+        shown = say("terminal.aside", text=value, aside=aside)
         told = say("terminal.figure", label=printable(one.label), value=printable(shown))
         print("     " + told)
 

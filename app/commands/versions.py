@@ -16,24 +16,25 @@ from ringside.errors import PresetError, RunDirError
 from ringside.preset_store import Version
 from ringside.rundir import find_run, runs_root
 from ringside.spec import RunSpec
+from ringside.words import say
 
 
 def clone(name: str, new: str) -> None:
     """Copy a preset into the user's library."""
     copy = preset_store.clone(presets.Library().get(name), new)
-    print(f"cloned {name} as {copy.name} in {copy.path}")
+    print(say("presets.cloned", name=name, new=copy.name, path=copy.path))
 
 
 def rename(name: str, new: str) -> None:
     """Give a preset another name."""
     kept = preset_store.rename(presets.Library().get(name), new)
-    print(f"renamed {name} to {kept.name} in {kept.path}")
+    print(say("presets.renamed", name=name, new=kept.name, path=kept.path))
 
 
 def delete(name: str) -> None:
     """Take a preset out of its library."""
     kept = preset_store.delete(presets.Library().get(name))
-    print(f"deleted {name}; its versions stay in {kept}")
+    print(say("presets.deleted", name=name, path=kept))
 
 
 def history(name: str, *, with_diff: bool, as_json: bool) -> None:
@@ -59,7 +60,7 @@ def diff(first: str, second: str, *, everything: bool, as_json: bool) -> None:
         print_json([{"name": one.name, first: one.first, second: one.second} for one in shown])
         return
     if not shown:
-        print(f"{first} and {second} have the same settings")
+        print(say("presets.same_settings", first=first, second=second))
         return
     rows = [(one.name, _value(one.first), _value(one.second)) for one in shown]
     print_columns([("", first, second), *rows])
@@ -82,7 +83,7 @@ def _content(text: str) -> presets.PresetFile | RunSpec:
 
 
 def _line(version: Version) -> tuple[str, str, str, str]:
-    present = "present" if version.is_present else ""
+    present = say("library.present") if version.is_present else ""
     moment = (version.saved or "–")[:19].replace("T", " ")
     return moment, version.checksum[:12], present, version.path
 

@@ -35,7 +35,7 @@ def stacks(run_id: str, *, threads: bool, native: bool, as_json: bool) -> int:
 
         print_json(stacks_json(found, marks))
     else:
-        print(f"run {run.id} in {run.path}", file=sys.stderr)
+        print(say("following.run", run=run.id, path=run.path), file=sys.stderr)
         for line in stack_lines(found, marks, threads=threads):
             print(line)
         if native:
@@ -47,7 +47,7 @@ def checkpoint(run_id: str) -> int:
     """Ask a run under way to save; it answers in its events."""
     run = find_run(runs_root(), run_id)
     ask_for_checkpoint(run)
-    print(f"{run.name} {say('request.checkpoint')}; `ringside show {run.name}` shows when it has.")
+    print(say("following.saves", run=run.name, what=say("request.checkpoint")))
     return 0
 
 
@@ -91,18 +91,25 @@ def group_line(group: Group, by_rank: dict[int, RankStacks], marks: dict[int, Ma
     first = by_rank[group.ranks[0]]
     where = place(marks[first.rank]) if first.rank in marks else None
     if first.problem:
-        return f"{who}: " + "; ".join(part for part in (where, first.problem) if part)
+        return _of_group(who, where, first.problem)
     doing = translated(f"doing.{group.doing}", group.doing) if group.doing else None
     what = doing or (None if where else say("stacks.somewhere"))
-    inner = f"({group.innermost.text})" if group.innermost else None
-    said = "; ".join(part for part in (where, what) if part)
-    return f"{who}: {said} {inner or ''}".rstrip()
+    line = _of_group(who, where, what)
+    if group.innermost is None:
+        return line
+    return say("terminal.aside", text=line, aside=group.innermost.text)
+
+
+def _of_group(who: str, where: str | None, what: str | None) -> str:
+    if where and what:
+        return say("stacks.of_group_both", who=who, where=where, what=what)
+    return say("stacks.of_group", who=who, what=where or what)
 
 
 def _thread_lines(one: RankStacks) -> Iterator[str]:
     for thread in one.threads:
-        name = "main" if thread.is_main else thread.name or thread.ident
-        yield f"  rank {one.rank}, thread {name}"
+        name = say("stacks.main") if thread.is_main else thread.name or thread.ident
+        yield "  " + say("stacks.thread", rank=one.rank, name=name)
         yield from (f"    {frame.text}" for frame in thread.frames)
 
 
@@ -115,7 +122,7 @@ def _print_native(run: RunDir) -> None:
     for rank, process in rank_processes(run, processes_of(run)).items():
         if process is None:
             continue
-        print(f"\nrank {rank}, by py-spy", flush=True)
+        print("\n" + say("stacks.by_tool", rank=rank), flush=True)
         argv = [tool, "dump", "--native", "--pid", str(process.pid)]
         try:
             subprocess.run(argv, stdin=subprocess.DEVNULL, timeout=NATIVE_S, check=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringside.doctor.case import Case
 from ringside.doctor.figures import spec_of
+from ringside.run import RunRecord
 from ringside.spec import RunSpec
 from ringside.words import say
 
@@ -17,13 +18,23 @@ def may_decode_on_gpu(case: Case) -> bool:
     """True where there is a GPU and, as far as is known, it decoded no picture yet.
 
     `auto` that settled for the CPU had a reason: the GPU cannot, most pictures are no JPEG, or
-    both were timed and the GPU was slower (`training.input.choice`).
+    both were timed and the GPU was slower (`training.input.choice`). They were timed before
+    training, on idle cores, so a run that goes slower than its GPU decoded then may still gain.
     """
     asked = spec.training.decoder if (spec := _timed_spec(case)) is not None else None
     used = _decoders(case)
     if not _has_gpu(case, spec) or "gpu" in (asked, *used):
         return False
-    return not (asked == "auto" and "cpu" in used)
+    return asked != "auto" or "cpu" not in used or _goes_slower_than_the_gpu_decoded(case.record)
+
+
+def _goes_slower_than_the_gpu_decoded(record: RunRecord | None) -> bool:
+    if record is None or record.started is None or record.spec is None:
+        return False
+    decoded, trained = record.started.decode_rate_gpu, record.steady_samples_per_s
+    if decoded is None or trained is None:
+        return False
+    return trained / record.spec.num_processes < decoded
 
 
 def _timed_spec(case: Case) -> RunSpec | None:

@@ -1,5 +1,5 @@
-"""One cause has one card: what tells of a shut way takes over what only tells its cost, and the
-surest measurement of a cost takes over the others."""
+"""One cause has one card: what tells of a shut way takes over what only tells its cost, and one
+measurement of a cost takes over the others."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ SAYS_HOW_MUCH = "LINK-001"
 SAYS_WHICH_KERNELS = "LINK-003"
 # What only counts on a way that is shut by hand: to be asked again when the way is open.
 SAYS_TOO_MUCH = frozenset({"LINK-003", "LINK-016", "LINK-017", "LINK-020"})
-# Checks that measure one cost in different ways, the surest way first: the thing was taken away and
-# the step timed; the run's own clocks, beside which no profiler ran; a few steps of a trace.
+# Checks that measure one cost in different ways. For the first the thing was taken away and the
+# step timed, which settles it. A run's own clocks, beside which no profiler ran, and few steps of a
+# trace may differ; then the larger share is told, lest what waits for it looks like the cause.
 SAME_COST = (("DATA-002", "DATA-010", "DATA-001"),)
 _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 
@@ -30,7 +31,7 @@ _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int, Finding]]:
     """Findings with their place in the order, without those that another one tells.
 
-    Of those that measure one cost the surest stays, with what the others saw.
+    Of those that measure one cost one stays, with what the others saw.
     Where none names variables, kernels that keep the exchange from hiding take that evidence.
     The first that names variables takes the evidence of LINK-001; a later one that only repeats the
     names falls away, what would send fewer bytes too, and the names leave the list of all variables
@@ -38,7 +39,7 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
     """
     left = list(placed)
     for codes in SAME_COST:
-        left = _with_surest(left, codes)
+        left = _told_once(left, codes)
     by_code = {finding.code: finding for _, finding in left}
     saying = [by_code[code] for code in SAYS_WHY if code in by_code and told_in(by_code[code])]
     if not saying:
@@ -56,30 +57,36 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
     ]
 
 
-def _with_surest(
+def _told_once(
     left: list[tuple[int, Finding]], codes: tuple[str, ...]
 ) -> list[tuple[int, Finding]]:
-    """Of the findings of these codes only the first, backed by the others."""
+    """Of the findings of these codes the first or, without it, that of the largest share."""
     by_code = {finding.code: finding for _, finding in left}
     telling = [by_code[code] for code in codes if code in by_code]
     if len(telling) < 2:
         return left
-    surest, *others = telling
-    told = reduce(_backed, others, surest)
-    gone = {one.code for one in others}
+    main = telling[0] if codes[0] in by_code else max(telling, key=_share)
+    told = reduce(_backed, (one for one in telling if one is not main), main)
     return [
-        (order, told if finding.code == surest.code else finding)
+        (order, told if finding.code == main.code else finding)
         for order, finding in left
-        if finding.code not in gone
+        if finding.code == main.code or finding.code not in codes
     ]
+
+
+def _share(finding: Finding) -> float:
+    """To whole percents: of equal shares the first is told."""
+    return round(finding.share_ratio or 0.0, 2)
 
 
 def _backed(finding: Finding, other: Finding) -> Finding:
     """The finding with what another saw of the same cost, and with its command for want of one.
 
-    What the experiment said of the other it says of the finding already.
+    It stays as sure as it was: the other was sure of another share. What the experiment said of the
+    other it says of the finding already.
     """
-    told = _with_cost(finding, _without_experiment(other))
+    evidence = tuple(dict.fromkeys((*finding.evidence, *_without_experiment(other).evidence)))
+    told = msgspec.structs.replace(finding, evidence=evidence)
     if finding.preset is not None or finding.unset:
         return told
     return msgspec.structs.replace(
@@ -109,7 +116,7 @@ def _with_kernels(
 
 
 def _with_cost(why: Finding, cost: Finding) -> Finding:
-    """The finding with the evidence of its cost, as sure as the surer of the two."""
+    """That the way is shut is certain, and what it costs was measured."""
     surer = max(why.confidence, cost.confidence, key=_SURENESS.index)
     evidence = tuple(dict.fromkeys((*why.evidence, *cost.evidence)))
     return msgspec.structs.replace(why, confidence=surer, evidence=evidence)

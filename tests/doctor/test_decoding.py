@@ -19,10 +19,11 @@ ARMS = experiment(many=50.0, many_synthetic=30.0)
 CODES = ("DATA-001", "DATA-002", "DATA-010", "MACHINE-005")
 
 
-def run(asked="auto", used=None, **fields):
+def run(asked="auto", used=None, gpu_rate=None, **fields):
     """A run that waits for images."""
     spec = request(settings={"decoder": asked}, **fields)
-    return record(spec, data_ms=20.0, started={"decoder": used})
+    started = {"decoder": used, "decode_rate_gpu": gpu_rate}
+    return record(spec, data_ms=20.0, started=started)
 
 
 def ways(record, code):
@@ -63,6 +64,14 @@ def test_a_run_is_told_to_decode_on_its_gpu_where_that_can_help(code, fields, is
         assert rest in told
         assert "{" not in told
         assert ",," not in told
+
+
+@pytest.mark.parametrize(("times", "is_advised"), [(0.9, False), (1.1, True)])
+def test_auto_is_doubted_where_training_is_slower_than_its_gpu_decoded(times, is_advised):
+    slow = run(used="cpu")
+    rate = times * slow.steady_samples_per_s / slow.spec.num_processes
+    case = Case(record=run(used="cpu", gpu_rate=rate))
+    assert (FLAG in advice(case, "DATA-010")) == is_advised
 
 
 def test_without_the_gpu_the_list_still_reads_well():

@@ -72,6 +72,26 @@ def test_a_run_without_an_experiment_waits_once_by_its_clocks():
     assert "waiting for images a step, rank 0" in {one.label for one in verdict.evidence}
 
 
+@pytest.mark.parametrize("clocked_ms", [12.0, 1.0])
+def test_of_clocks_and_a_trace_the_larger_share_is_told(clocked_ms):
+    """Else a slow loader looks like the link on which the other ranks wait for it."""
+    seen_in_trace = facts(compute=0.3, data_idle=0.4, data_wait_us=40_000.0, exposed_transfer=0.25)
+    case = Case(record=record(step_ms=100.0, data_ms=clocked_ms), facts=seen_in_trace)
+    diagnosis = diagnose(case)
+    verdict = diagnosis.verdict
+    assert (verdict.code, verdict.share_ratio) == ("DATA-001", pytest.approx(0.4))
+    assert "DATA-010" not in {one.code for one in diagnosis.others}
+    has_clocks = "waiting for images" in {one.label for one in verdict.evidence}
+    assert has_clocks == (clocked_ms > 10)
+
+
+def test_clocks_are_no_surer_for_a_trace_of_a_smaller_share():
+    little = facts(compute=0.6, data_idle=0.15, data_wait_us=15_000.0)
+    case = Case(record=record(step_ms=100.0, data_ms=30.0), facts=little)
+    alone, verdict = data_clocked.check(case), diagnose(case).verdict
+    assert (verdict.code, verdict.confidence) == ("DATA-010", alone.confidence)
+
+
 def test_a_wait_that_the_experiment_contradicts_is_one_note():
     case = Case(
         record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from PIL.ExifTags import Base
 
 from ringside.data.images import PackedBytes, StoredImages
+from training.input import gpu
 from training.input.batches import Batches
 from training.input.decoding import jpeg_decoder
 from training.input.gpu import GpuDecoder
@@ -187,11 +189,13 @@ CYCLES = 200_000_000  # 0.1 s of a GPU's clock, in which everything queued behin
 
 
 def jpeg(seed):
-    """A colourful picture; those of different seeds differ by about 70 levels a pixel."""
+    """A colourful picture, one of four on its side; seeds differ by about 70 levels a pixel."""
     coarse = np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)
     content = io.BytesIO()
     image = Image.fromarray(coarse).resize((300, 260 + seed), Image.Resampling.BICUBIC)
-    image.save(content, "JPEG", quality=90)
+    exif = Image.Exif()
+    exif[Base.Orientation] = 6 if seed % 4 == 3 else 1
+    image.save(content, "JPEG", quality=90, exif=exif)
     return content.getvalue()
 
 
@@ -239,12 +243,15 @@ def test_the_decoder_waits_for_what_still_reads_its_memory():
 
 
 @on_a_gpu
-def test_pictures_stay_until_their_crops_are_made():
+@pytest.mark.parametrize("max_pixels", [gpu.MAX_PIXELS, 300_000])
+def test_pictures_stay_until_their_crops_are_made(monkeypatch, max_pixels):
+    """Those of one batch before the next, and of one portion of a batch before another."""
     pictures = pictures_of(40, decode_here=False)
     first, second = (
         pictures.__getitems__([(0, i) for i in rows]) for rows in (range(20), range(20, 40))
     )
     decoder = GpuDecoder(pictures, torch.device("cuda"))
+    monkeypatch.setattr(gpu, "MAX_PIXELS", max_pixels)
     affine = torch.tensor([[1.0] * 3, [0.0] * 3], device="cuda")
     clean = [decoder(batch, affine).clone() for batch in (first, second)]
     torch.cuda.synchronize()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from training.input.upload import upload
+
 GREY = (0.299, 0.587, 0.114)  # ITU-R BT.601 luma
 MIX_STREAM = 1 << 62  # keeps the draws of mixing apart from those of the crops
 
@@ -50,10 +52,9 @@ class Mixer:
         alpha = self.cutmix if cut else self.mixup
         device = images.device
         drawn = rng.beta(alpha, alpha, len(images)).astype(np.float32)
-        share = torch.from_numpy(drawn).to(device, non_blocking=True)
+        share = upload(drawn, device)
         if cut:
-            places = torch.from_numpy(rng.random((len(images), 2), dtype=np.float32))
-            centres = places.to(device, non_blocking=True)
+            centres = upload(rng.random((len(images), 2), dtype=np.float32), device)
             keep, share = _windows(share, centres, images.shape[2], images.shape[3])
             images = torch.where(keep, images, images.flip(0))
         else:

@@ -34,6 +34,8 @@ class Batches:
     ) -> None:  # fmt: skip
         self.loader, self.device, self.layout = loader, device, layout
         self.color_jitter, self.mixer = color_jitter, mixer
+        # One for all epochs: torch has 32 and deals them out in turn, so that more would be shared.
+        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         pictures = loader.dataset
         assert isinstance(pictures, Pictures)
         self.decoder = None if pictures.decode_here else GpuDecoder(pictures, device)
@@ -46,8 +48,8 @@ class Batches:
             self.from_levels = torch.stack([torch.full_like(mean, 1 / 255), torch.zeros_like(mean)])
 
     def __iter__(self) -> Iterator[Batch]:
-        if self.device.type == "cuda":
-            return ahead(self._prepared(), self.device)
+        if self.stream is not None:
+            return ahead(self._prepared(), self.device, self.stream)
         return self._prepared()
 
     def close(self) -> None:
@@ -59,10 +61,14 @@ class Batches:
         del self.loader
 
     def _prepared(self) -> Iterator[Batch]:
-        for batch in self.loader:
-            if isinstance(batch, RingsideError):
-                raise DataError(str(batch))
-            yield self._prepare(batch)
+        try:
+            for batch in self.loader:
+                if isinstance(batch, RingsideError):
+                    raise DataError(str(batch))
+                yield self._prepare(batch)
+        finally:
+            if self.decoder is not None:
+                self.decoder.let_go()
 
     def _prepare(self, batch: Decoded | Encoded) -> Batch:
         if self.decoder is not None and isinstance(batch, Encoded):
@@ -116,9 +122,10 @@ def _affine(images: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
     return images.mul_(by[0].view(1, 3, 1, 1)).add_(by[1].view(1, 3, 1, 1))
 
 
-def ahead(batches: Iterator[Batch], device: torch.device) -> Iterator[Batch]:
-    """The same batches, prepared by a thread on a side stream while the step before computes."""
-    stream = torch.cuda.Stream(device)
+def ahead(
+    batches: Iterator[Batch], device: torch.device, stream: torch.cuda.Stream
+) -> Iterator[Batch]:
+    """The same batches, prepared by a thread on `stream` while the step before computes."""
     stream.wait_stream(torch.cuda.current_stream(device))  # What it reads was made there.
     ready: queue.Queue[Any] = queue.Queue(maxsize=AHEAD)
     left = threading.Event()

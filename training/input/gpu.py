@@ -15,7 +15,10 @@ from training.input.decoding import jpeg_decoder, planes
 from training.input.loading import Encoded, Pictures
 
 MAX_PIXELS = 2**27
-"""Decoded at once, in 400 MB: more than 500 pictures of 500 x 500, but 11 of 12 megapixels."""
+"""Decoded at once, in 400 MB: more than 500 pictures of 500 x 500, but 11 of 12 megapixels.
+
+As much again is held of those before; see `GpuDecoder._fresh`.
+"""
 
 
 def has_triton() -> bool:
@@ -91,7 +94,8 @@ class GpuDecoder:
         """Decoded on a stream of their own: the decoder waits for its stream, so not for crops.
 
         That stream's memory is free again once the crops from it are made. Until then the pictures
-        are held, which is until the next ones are there.
+        are held, which is until the next ones are there. (torchcodec waits for the stream before it
+        writes, from 0.17 on: what turned a picture as its EXIF says may still read the unturned.)
         """
         if not parts:
             return []
@@ -99,10 +103,15 @@ class GpuDecoder:
             fresh = self._decode_jpeg(parts, indices)
         if self._stream is not None:  # It may still turn pictures as their EXIF says.
             torch.cuda.current_stream(self.device).wait_stream(self._stream)
-        if self._cropped is not None:
-            self._cropped.synchronize()
+        self.let_go()
         self._held = fresh
         return fresh
+
+    def let_go(self) -> None:
+        """Of the pictures whose crops are asked for, once these are made."""
+        if self._cropped is not None:
+            self._cropped.synchronize()
+        self._held = []
 
     def _decode_jpeg(self, parts: list[torch.Tensor], indices: list[int]) -> list[torch.Tensor]:
         """All in one call. What the decoder refuses is found by halving, and remembered."""

@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
+from training.input.upload import upload
+
 BLOCK = 256
 
 
@@ -89,10 +91,7 @@ def crop_batch(
     places[:, 0] = [picture.data_ptr() for picture in pictures]
     places[:, 1:4] = [picture.stride() for picture in pictures]
     places[:, 4:7], places[:, 7] = boxes, mirror
-    table = torch.from_numpy(places)
-    if device.type == "cuda":
-        table = table.pin_memory()  # From pageable memory the copy would wait for the stream.
     out = torch.empty((len(pictures), size, size, 3), device=device)
     grid = (len(pictures), triton.cdiv(size * size, BLOCK))
-    _resample[grid](table.to(device, non_blocking=True), affine, out, size=size, block=BLOCK)
+    _resample[grid](upload(places, device), affine, out, size=size, block=BLOCK)
     return out.permute(0, 3, 1, 2)

@@ -6,8 +6,8 @@ the device still has work queued, part of that wait costs nothing, so its share 
 this wait can cost, and the experiment with made-up images is surer. Eight GPUs were as fast as two
 for want of workers; a ResNet-50 spent 31 % of its step waiting with 16 workers of an H200's host,
 76 % with 8, 88 % with 4.
-Where the experiment found the cost too (DATA-002), this is its evidence. What a trace shows of the
-wait (DATA-001) is evidence here: it holds few steps, and the profiler makes them longer.
+Where the experiment found the cost too (DATA-002), this is its evidence. Of this and what a trace
+shows (DATA-001: few steps, which the profiler makes longer) the larger share is told.
 What to do: more loader workers as far as there are cores, decoding on the GPU (`decoder=gpu`) where
 there is one and it does not decode yet, prepared images (`ringside data prepare`), a faster disk.
 Sources: dinov2#161 and #134, DIVA-DAF#19, pytorch#22451; the H200 figures were measured here.

@@ -3,8 +3,8 @@
 Seen when the GPU is idle for want of images in 10 % of the step or more of the rank that sets the
 pace; below 20 % it gives way to other findings. The other ranks wait for that one in their
 collectives, so that a trace of one of them looks like a slow link: 82 % "exposed communication" in
-a run whose loader slept 40 ms a step. Where the experiment (DATA-002) or the run's own clocks
-(DATA-010) tell of the same wait, this is their evidence.
+a run whose loader slept 40 ms a step. Where the experiment (DATA-002) tells of the same wait, this
+is its evidence; of this and the run's own clocks (DATA-010) the larger share is told.
 What to do: more loader workers as far as there are cores, decoding on the GPU where it does not
 decode yet, prepared images.
 Sources: dinov2#161 and #134, pytorch#22451; TraceML's bands; the sleeping loader was made for
