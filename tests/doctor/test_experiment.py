@@ -46,13 +46,17 @@ def test_a_clock_that_the_experiment_confirms_is_sure():
     assert diagnose(case).verdict.share_ratio == pytest.approx(0.2)
 
 
+def thrice_measured(many_synthetic):
+    """Clocks, a trace and the experiment: a step of 50 ms beside one with made-up images."""
+    return Case(
+        record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),
+        experiment=experiment(many=50.0, many_synthetic=many_synthetic),
+    )  # fmt: skip
+
+
 def test_images_cost_once_and_the_experiment_tells_of_it():
     """Clocks and a trace saw the same wait: they stand behind it, with the clocks' command."""
-    case = Case(
-        record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),
-        experiment=experiment(many=50.0, many_synthetic=30.0),
-    )  # fmt: skip
-    diagnosis = diagnose(case)
+    diagnosis = diagnose(thrice_measured(many_synthetic=30.0))
     verdict = diagnosis.verdict
     assert (verdict.code, verdict.confidence) == ("DATA-002", "high")
     assert "data" not in {one.cause for one in diagnosis.others}
@@ -93,11 +97,7 @@ def test_clocks_are_no_surer_for_a_trace_of_a_smaller_share():
 
 
 def test_a_wait_that_the_experiment_contradicts_is_one_note():
-    case = Case(
-        record=record(data_ms=20.0), facts=STARVED, machine=machine(num_cores=32),
-        experiment=experiment(many=50.0, many_synthetic=49.5),
-    )  # fmt: skip
-    diagnosis = diagnose(case)
+    diagnosis = diagnose(thrice_measured(many_synthetic=49.5))
     told = [one for one in diagnosis.others if one.cause == "data"]
     assert [(one.code, one.severity, one.overrides) for one in told] == [("DATA-010", "note", {})]
     assert [one.label for one in told[0].evidence].count("the experiment") == 1
