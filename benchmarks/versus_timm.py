@@ -7,9 +7,9 @@ CHECKOUT is a clone of timm's repository; its script is run as it is, with its b
 channels_last, pinned memory, no colour jitter, one interpolation, the same crops as ours, and
 torch.compile in the mode given (in the default one, or without, where it ends early so). Floor,
 ours and timm get the same model, batch, mode, files, crop and worker count. The figure is steady:
-steps 50 to 250 of one epoch, ours by the median window, timm's by its own mean, which leaves the
-pauses out that are in ours. `--copies` hard-links the files under further names, so that one epoch
-is long enough. Prints a Markdown table.
+all of steps 50 to 250 of one epoch, by the clock of each; the floor's is its median step.
+`--copies` hard-links the files under further names, so that one epoch is long enough. Prints a
+Markdown table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import json
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -175,10 +174,12 @@ def ours(
         sys.exit(f"{run.id}: {record.failure or record.exit}")
     windows = [w for w in events(run.events, WindowTimed) if FIRST < w.step <= LAST]
     started = events(run.events, RunStarted)[0]
-    rate = statistics.median(w.samples_per_s for w in windows)
-    waiting = statistics.median(w.data_ms / w.step_ms for w in windows)
+    steps = sum(w.num_steps for w in windows)
+    spent_ms = sum(w.step_ms * w.num_steps for w in windows)
+    rate = 1000 * arguments.batch * arguments.gpus * steps / spent_ms
+    waiting = sum(w.data_ms * w.num_steps for w in windows) / spent_ms
     memory = max(w.memory_bytes or 0 for w in windows) / 2**30
-    note = f"{len(windows)} windows, {waiting:.0%} of the step waits, {memory:.1f} GiB"
+    note = f"{steps} steps, {waiting:.0%} of the time waits, {memory:.1f} GiB"
     name = "ours, synthetic" if data.startswith("synthetic") else f"ours, {started.decoder} decode"
     return Row(name, str(workers), rate, note)
 

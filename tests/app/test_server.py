@@ -16,6 +16,7 @@ import pytest
 from app.login import Login
 from app.page import open_server, server
 from app.page.train import handlers
+from app.views.consultations import ConsultState
 from app.views.pace import PERIOD_S
 from ringside.data import parse_data
 from ringside.errors import LaunchError, RingsideError
@@ -241,7 +242,11 @@ def test_only_the_run_that_is_named_is_stopped(served, told):
     shutil.rmtree(run.path)
 
 
-def test_a_tick_is_small_when_nothing_changed(served, finished):
+def test_a_tick_is_small_when_nothing_changed(served, finished, monkeypatch):
+    # Its answer would come at some moment between these ticks, and is a change.
+    monkeypatch.setattr(
+        served.settings.consultations, "state", lambda run_id: ConsultState("running")
+    )
     seen = poll(served, run_id=finished.id)["seen"]
     values = POLL | {"run_id": finished.id, "seen": seen, "field_sort": "newest"}
     first = call(served, "tick_run", **values)
