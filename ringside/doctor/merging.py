@@ -17,14 +17,14 @@ from ringside.trace.findings import Confidence
 
 # Whoever of these names variables says why the bytes go a slower way; the first says most.
 SAYS_WHY = ("LINK-014", "LINK-015", "LINK-011")
-SAYS_HOW_MUCH = "LINK-001"
+SAYS_HOW_MUCH = ("LINK-002", "LINK-001")
 SAYS_WHICH_KERNELS = "LINK-003"
 # What only counts on a way that is shut by hand: to be asked again when the way is open.
 SAYS_TOO_MUCH = frozenset({"LINK-003", "LINK-016", "LINK-017", "LINK-020"})
 # Checks that measure one cost in different ways. For the first the thing was taken away and the
 # step timed, which settles it. A run's own clocks, beside which no profiler ran, and few steps of a
 # trace may differ; then the larger share is told, lest what waits for it looks like the cause.
-SAME_COST = (("DATA-002", "DATA-010", "DATA-001"),)
+SAME_COST = (("DATA-002", "DATA-010", "DATA-001"), SAYS_HOW_MUCH)
 _SURENESS: tuple[Confidence, ...] = ("not enough data", "low", "medium", "high")
 
 
@@ -33,9 +33,9 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
 
     Of those that measure one cost one stays, with what the others saw.
     Where none names variables, kernels that keep the exchange from hiding take that evidence.
-    The first that names variables takes the evidence of LINK-001; a later one that only repeats the
-    names falls away, what would send fewer bytes too, and the names leave the list of all variables
-    that cost speed.
+    The first that names variables takes the evidence of what the exchange costs; a later one that
+    only repeats the names falls away, what would send fewer bytes too, and the names leave the list
+    of all variables that cost speed.
     """
     left = list(placed)
     for codes in SAME_COST:
@@ -47,8 +47,8 @@ def merged(placed: Iterable[tuple[int, Finding]], case: Case) -> list[tuple[int,
     why, told = saying[0], frozenset[str]().union(*map(told_in, saying))
     gone = SAYS_TOO_MUCH | {one.code for one in saying[1:] if told_in(one) <= told_in(why)}
     changed = {environment_handicap.CODE: environment_handicap.check(case, told)}
-    if (cost := by_code.get(SAYS_HOW_MUCH)) is not None:
-        gone |= {SAYS_HOW_MUCH}
+    if (cost := _cost_of(by_code)) is not None:
+        gone |= {cost.code}
         changed[why.code] = _with_cost(why, cost)
     return [
         (order, now)
@@ -72,6 +72,10 @@ def _told_once(
         for order, finding in left
         if finding.code == main.code or finding.code not in codes
     ]
+
+
+def _cost_of(by_code: dict[str, Finding]) -> Finding | None:
+    return next((by_code[code] for code in SAYS_HOW_MUCH if code in by_code), None)
 
 
 def _share(finding: Finding) -> float:
@@ -103,7 +107,7 @@ def _with_kernels(
     left: list[tuple[int, Finding]], by_code: dict[str, Finding]
 ) -> list[tuple[int, Finding]]:
     """Which kernels keep the exchange from hiding says more than that it does not."""
-    why, cost = by_code.get(SAYS_WHICH_KERNELS), by_code.get(SAYS_HOW_MUCH)
+    why, cost = by_code.get(SAYS_WHICH_KERNELS), _cost_of(by_code)
     if why is None or cost is None:
         return left
     evidence = tuple(dict.fromkeys((*why.evidence, *cost.evidence)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ringside.doctor import Case, all_checks, diagnose
@@ -172,9 +174,29 @@ def test_the_share_of_a_link_is_the_experiments():
     case = Case(record=record(spec, step_ms=100.0), facts=SLOW, experiment=arms)
     diagnosis = diagnose(case)
     assert diagnosis.verdict.code == "LINK-002"
-    for code in ("LINK-001", "LINK-020"):
+    for code in ("LINK-002", "LINK-020"):
         assert found(diagnosis, code).share_ratio == pytest.approx(0.25)
         assert found(diagnosis, code).severity == "critical"
+
+
+def test_one_exchange_is_told_once_by_what_says_most_of_it():
+    """The experiment, and what the trace saw; a shut way or the kernels before either."""
+    arms = experiment(many=100.0, many_without_reduction=75.0)
+    kernels = facts(compute=0.5, exposed_transfer=0.4, num_persistent=106.0, hidden_transfer_us=0.0)
+    shut = log("SHM", "direct/direct", environment={"NCCL_P2P_DISABLE": "1"})
+    plain = Case(record=record(request(precision="bf16"), step_ms=100.0), facts=SLOW)
+    for case, code in (
+        (plain, "LINK-002"),
+        (replace(plain, nccl=shut, variables=lint({"NCCL_P2P_DISABLE": "1"})), "LINK-011"),
+        (Case(record=record(request(), step_ms=100.0), facts=kernels), "LINK-003"),
+    ):
+        diagnosis = diagnose(replace(case, experiment=arms))
+        told = {one.code for one in (diagnosis.verdict, *diagnosis.others)}
+        assert told & {"LINK-001", "LINK-002", "LINK-003", "LINK-011"} == {code}
+        labels = [one.label for one in found(diagnosis, code).evidence]
+        assert "moving data while nothing computes" in labels  # the trace
+        assert "less without the exchange" in labels  # the experiment
+        assert len(labels) == len(set(labels))
 
 
 def test_the_experiment_decides_on_an_exchange_that_takes_turns_with_compute():
