@@ -22,6 +22,8 @@ Device = Literal["cuda", "cpu"]
 Precision = Literal["no", "fp16", "bf16"]
 Strategy = Literal["single", "data_parallel", "ddp", "local_sgd", "model_parallel", "fsdp"]
 Separator = Literal["\n", ";", "|", ",", "none"]
+OWN_FILES = ("folder", "parquet", "prepared")
+"""Sources of what lies at a path that a person typed."""
 
 PositiveInt = Annotated[int, Meta(ge=1, lt=2**31)]
 NonNegative = Annotated[float, Meta(ge=0)]
@@ -165,8 +167,8 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def label(self) -> str:
         """The short name a person typed: `emoji`, `products:ci`, a folder's path, `hf:a/b`."""
-        if self.source in ("folder", "prepared"):
-            return self.path or self.source
+        if self.path and self.source in OWN_FILES:
+            return self.path
         if self.repository:
             return f"hf:{self.repository}{f':{self.profile}' if self.profile else ''}"
         return f"{self.source}:{self.profile}" if self.profile else self.source

@@ -6,11 +6,12 @@ import base64
 import functools
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.views import figures
-from ringside.data import ImageData, open_data, source_names, thumbnail
+from ringside.data import ImageData, open_data, rows_in, source_names, thumbnail
 from ringside.spec import DataSpec
-from ringside.words import say, speaking, spoken, translated
+from ringside.words import say, say_count, speaking, spoken, translated
 
 NUM_PICTURES = 8
 PICTURE_PX = 72
@@ -37,6 +38,8 @@ def data_facts(spec: DataSpec, skip: Collection[str] = ()) -> DataFacts:
     """Open the data without `skip` and look at a few pictures; DataError with one sentence."""
     if spec.repository:
         return _hub_facts(spec)
+    if spec.source == "parquet":
+        return _parquet_facts(spec)
     # A folder may change between two looks, the built-in sources do not.
     if spec.path:
         return _facts(open_data(spec, skip=skip))
@@ -50,6 +53,20 @@ def _hub_facts(spec: DataSpec) -> DataFacts:
         title=spec.label,
         facts=(spec.label, commit),
         notes=(say("data.hub"),),
+        synthetic=False,
+        pictures=(),
+    )
+
+
+def _parquet_facts(spec: DataSpec) -> DataFacts:
+    """What the footers of the files say: to know more, all of them would have to be copied."""
+    num_rows, num_files, num_bytes = rows_in(Path(spec.path or ""))
+    rows, files = say_count("row", num_rows), say_count("file", num_files)
+    held = say("data.parquet_rows", rows=rows, files=files, size=figures.size(num_bytes))
+    return DataFacts(
+        title=spec.label,
+        facts=(spec.label, held),
+        notes=(say("data.parquet"),),
         synthetic=False,
         pictures=(),
     )

@@ -13,6 +13,7 @@ from ringside.data.check.odd import odd_images
 from ringside.data.check.report import DataReport
 from ringside.data.classes import read_classes, write_classes
 from ringside.data.discovery import SourceInfo, open_data, parse_data, source_names
+from ringside.data.hub.files import rows_in
 from ringside.data.images import ImageData, ImageSplit
 from ringside.data.pixels import decode_rgb, evaluation_crop, thumbnail
 from ringside.data.products.files import make_data
@@ -30,6 +31,7 @@ __all__ = [
     "open_data",
     "parse_data",
     "read_classes",
+    "rows_in",
     "source_names",
     "thumbnail",
     "write_classes",

@@ -16,7 +16,7 @@ WarningCode = Literal[
     "conflicting-labels", "duplicate-rows", "orphans", "unlabelled", "blanks", "empty-class",
     "left-out", "links", "lost-class", "no-run", "one-kind",
 ]  # fmt: skip
-InformationCode = Literal["drawn-split", "ending-added", "ignored", "synthetic"]
+InformationCode = Literal["drawn-split", "ending-added", "ignored", "other-form", "synthetic"]
 
 
 class Note(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from ringside.playbook.gathering import preset_text
 from ringside.playbook.store import Entry, equal_preset, require
 from ringside.presets import Library, Preset
 from ringside.request import RunRequest
+from ringside.spec import OWN_FILES
 from ringside.words import say
 
 
@@ -145,7 +146,7 @@ def _as_it_was(run: KeptRun, devices: int) -> dict[str, Any]:
 
 def _is_nameless(playbook: Playbook) -> bool:
     """Whether the images lay in a folder of somebody's: all that is known is its name."""
-    return playbook.data.source in ("folder", "prepared")
+    return playbook.data.source in OWN_FILES
 
 
 def _notes(

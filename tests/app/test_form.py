@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from app.commands import running
-from app.views import fields, form
+from app.views import fields, figures, form
 from app.views.before import look_before
 from app.views.data import data_facts, source_choices
 from ringside.data import check_data, parse_data
@@ -102,6 +104,17 @@ def test_a_data_set_of_the_hub_is_pinned_and_not_downloaded(monkeypatch):
     facts = data_facts(spec)
     assert facts.facts == ("hf:owner/name", "commit 01234567")
     assert "Nothing is downloaded yet" in facts.notes[0]
+    assert facts.pictures == ()
+
+
+def test_parquet_files_are_not_read_for_a_look(tmp_path):
+    """Their pictures would be copied at every change of the form: the footers say how many."""
+    rows = {"image": [{"bytes": b"no picture", "path": None}] * 3, "label": ["a", "b", "a"]}
+    pq.write_table(pa.table(rows), tmp_path / "train-0.parquet")
+    size = figures.size((tmp_path / "train-0.parquet").stat().st_size)
+    facts = data_facts(parse_data(str(tmp_path)))
+    assert facts.facts == (str(tmp_path), f"3 rows in 1 file, {size}")
+    assert facts.notes[0].startswith("Nothing is read yet")
     assert facts.pictures == ()
 
 

@@ -301,7 +301,7 @@ def test_rows_name_no_file_outside_the_caches(
     assert reasons.pop(4) == "is no regular file: replace or remove it."
     assert sorted(reasons) == [1, 2, 3, 5, 6, 7, 8]
     for row, reason in reasons.items():
-        outside = "outside the caches of Hugging Face: leave the row out."
+        outside = "which is no part of the data: leave the row out."
         assert reason == f"names {named[row]!r}, {outside}"
 
 

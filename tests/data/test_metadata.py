@@ -1,6 +1,7 @@
 """Metadata files in all the layouts that people write, and those that cannot be used."""
 
 import json
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,6 +165,37 @@ def test_rows_without_a_usable_file_are_counted_and_named(
         assert f"{name} (line " in message
     assert message.count("outside the data folder") == 3
     assert "missing.png (line 5 of metadata.csv: no such file)" in message
+
+
+def test_names_in_the_other_unicode_form_find_their_files(
+    add_images: AddImages, opened: Opened, labels_of: LabelsOf
+) -> None:
+    """macOS writes é as e with an accent behind it, tables of other systems as one character."""
+    composed, apart = "caf\u00e9.png", "the\u0301.png"
+    root = add_images(unicodedata.normalize("NFD", composed), unicodedata.normalize("NFC", apart))
+    (root / "metadata.csv").write_text(f"file_name,labels\n{composed},x\n{apart},y\n")
+    data = opened(root)
+    assert labels_of(data) == {
+        unicodedata.normalize("NFD", composed): ["x"], unicodedata.normalize("NFC", apart): ["y"],
+    }  # fmt: skip
+    assert any("Found 2 names" in note for note in data.notes)
+
+
+def test_a_name_that_fits_files_of_both_forms_is_found_as_it_is_written(
+    add_images: AddImages, opened: Opened, labels_of: LabelsOf
+) -> None:
+    forms = [unicodedata.normalize(form, "caf\u00e9.png") for form in ("NFC", "NFD")]
+    root = add_images(*forms)
+    (root / "metadata.csv").write_text(f"file_name,labels\n{forms[0]},x\n{forms[1]},y\n")
+    assert labels_of(opened(root)) == {forms[0]: ["x"], forms[1]: ["y"]}
+
+
+def test_a_web_address_is_named_as_one(add_images: AddImages, opened: Opened) -> None:
+    root = add_images("1.png")
+    address = "https://example.com/2.png"
+    (root / "metadata.csv").write_text(f"file_name,labels\n1.png,x\n{address},y\n")
+    with pytest.raises(DataError, match=rf"{address} \(line 3 of metadata.csv: a web address"):
+        opened(root)
 
 
 @pytest.mark.parametrize(

@@ -101,11 +101,13 @@ def test_parquet(add_images: AddImages, opened: Opened, kind: str) -> None:
     assert int(data.train.targets.sum() + data.val.targets.sum()) == 4
 
 
-def test_parquet_that_holds_the_pictures_is_refused(tmp_path: Path, opened: Opened) -> None:
+def test_parquet_that_holds_pictures_in_an_unknown_way_is_refused(
+    tmp_path: Path, opened: Opened
+) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.table({"image": [{"bytes": b"x", "path": "1.png"}], "label": [1]})
+    table = pa.table({"image": [{"png": b"x", "size": 1}], "label": [1]})
     pq.write_table(table, tmp_path / "photos.parquet")
     with pytest.raises(DataError, match=r"holds the pictures themselves \(column 'image'\)"):
         opened(tmp_path / "photos.parquet")

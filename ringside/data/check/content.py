@@ -11,7 +11,7 @@ from ringside.data.classes import class_list
 from ringside.data.discovery import open_data
 from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Problem, Record
-from ringside.data.hub.reading import read_hub
+from ringside.data.hub.reading import RowsFound, read_hub, read_parquet_files
 from ringside.data.images import FileImages, ImageSplit, PackedBytes, Task
 from ringside.data.notes import Note
 from ringside.data.splits import Split
@@ -38,7 +38,9 @@ class Content:
 def content_of(spec: DataSpec) -> Content:
     """Everything but pixels. Raises `DataError` where nothing can be checked."""
     if spec.repository:
-        return _of_hub(spec)
+        return _of_rows(read_hub(spec))
+    if spec.source == "parquet":
+        return _of_rows(read_parquet_files(spec))
     is_folder = spec.path is not None and spec.source != "prepared"
     return _of_files(spec, Path(spec.path or "")) if is_folder else _of_opened(spec)
 
@@ -58,8 +60,7 @@ def _of_files(spec: DataSpec, path: Path) -> Content:
     )  # fmt: skip
 
 
-def _of_hub(spec: DataSpec) -> Content:
-    found = read_hub(spec)
+def _of_rows(found: RowsFound) -> Content:
     images = found.images(found.records, class_list(r.labels for r in found.records))
     names = [record.path for record in found.records]
     return Content(

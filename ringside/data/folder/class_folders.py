@@ -19,6 +19,8 @@ from ringside.data.splits import TRAIN_NAMES, is_split_name, roles
 from ringside.errors import DataError, NoImagesError
 from ringside.words import say, say_count
 
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".7z", ".rar")
+
 
 def read_class_folders(listing: Listing) -> Records:
     """All images in class folders, as a single-label task.
@@ -73,7 +75,8 @@ def _split_folders(paths: list[list[str]]) -> set[str]:
 
 def _require_two_classes(found: set[str], listing: Listing) -> None:
     if not listing.images():
-        raise NoImagesError(say("dataset.no_images", root=listing.root))
+        or_else = _hint_without_images(listing)
+        raise NoImagesError(say("dataset.no_images", root=listing.root, or_else=or_else))
     if len(found) < 2:
         where = (
             say("dataset.one_class_folder", name=min(found))
@@ -87,9 +90,21 @@ def _require_two_classes(found: set[str], listing: Listing) -> None:
         )
 
 
+def _hint_without_images(listing: Listing) -> str:
+    """The images may lie where a table says, or be packed."""
+    if tables := _tables(listing):
+        return say("dataset.or_that_table", path=listing.root / min(tables))
+    packed = [path for path in listing.sizes_bytes if path.lower().endswith(ARCHIVE_SUFFIXES)]
+    return say("dataset.unpack", name=min(packed)) if packed else ""
+
+
+def _tables(listing: Listing) -> list[str]:
+    at_top = (path for path in listing.sizes_bytes if "/" not in path)
+    return [path for path in at_top if path.lower().endswith(TABLE_SUFFIXES)]
+
+
 def _table_hint(listing: Listing) -> str:
-    tables = [p for p in listing.sizes_bytes if "/" not in p and p.endswith(TABLE_SUFFIXES)]
-    if tables:
+    if tables := _tables(listing):
         return say("dataset.or_table", path=listing.root / min(tables))
     return say("dataset.or_metadata")
 

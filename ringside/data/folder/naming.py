@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from ringside.data.folder.listing import Listing
 from ringside.data.folder.records import Problem
-from ringside.data.notes import Note
+from ringside.data.notes import InformationCode, Note
 from ringside.words import say, say_count
 
 
@@ -49,6 +50,7 @@ class NamedFiles:
     folder: str
     problems: list[Problem] = field(default_factory=list)
     num_without_ending: int = 0
+    num_in_other_form: int = 0
 
     def find(self, name: str, where: Callable[[], str], labels: tuple[str, ...] = ()) -> str:
         """The relative path of the file `name`; an empty text and a problem when there is none.
@@ -64,7 +66,14 @@ class NamedFiles:
             if len(endings) == 1:
                 self.num_without_ending += 1
                 return endings[0]
-        if not path or self._is_beyond_link(path):
+            alike = self._by_form.get(unicodedata.normalize("NFC", path), [])
+            if len(alike) == 1:
+                self.num_in_other_form += 1
+                return alike[0]
+        if "://" in name:
+            reason = say("picture.web_address", where=where())
+            self.problems.append(Problem("missing", name, reason, labels))
+        elif not path or self._is_beyond_link(path):
             reason = say("picture.outside", where=where())
             self.problems.append(Problem("outside", path or name, reason, labels))
         else:
@@ -89,10 +98,22 @@ class NamedFiles:
             stems[posixpath.splitext(path)[0]].append(path)
         return stems
 
+    @cached_property
+    def _by_form(self) -> dict[str, list[str]]:
+        """macOS writes an accent as a character of its own, others do not."""
+        forms: dict[str, list[str]] = defaultdict(list)
+        for path in self.listing.images():
+            forms[unicodedata.normalize("NFC", path)].append(path)
+        return forms
+
     def notes(self) -> list[Note]:
-        """A sentence about names that had to be completed."""
-        count = self.num_without_ending
-        if not count:
-            return []
-        message = say("data_note.ending_added", count=say_count("name", count))
-        return [Note("ending-added", message)]
+        """Sentences about names that had to be completed or read another way."""
+        found: tuple[tuple[str, InformationCode, int], ...] = (
+            ("ending_added", "ending-added", self.num_without_ending),
+            ("other_form", "other-form", self.num_in_other_form),
+        )
+        return [
+            Note(code, say(f"data_note.{key}", count=say_count("name", count)))
+            for key, code, count in found
+            if count
+        ]

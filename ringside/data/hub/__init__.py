@@ -1,1 +1,1 @@
-"""Data sets of the Hugging Face Hub: their names, their columns, their pictures in Arrow files."""
+"""Rows with their pictures in them: data sets of the Hugging Face Hub, and parquet files."""

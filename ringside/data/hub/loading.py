@@ -1,10 +1,12 @@
-"""Gets the splits of one commit of a repository, from this machine or from the Hub."""
+"""Gets the splits of one commit of a repository, from this machine or from the Hub, or of files."""
 
 from __future__ import annotations
 
+import glob
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ringside.data.hub.naming import PREFIX, ask_hub, cache_folder
 from ringside.errors import DataError
@@ -21,8 +23,7 @@ def load_splits(repository: str, configuration: str | None, commit: str) -> dict
     """
     import datasets
 
-    if not sys.stderr.isatty():
-        datasets.disable_progress_bars()
+    _show_progress_to_people()
     try:
         builder = _prepared_builder(repository, configuration, commit)
         if builder is None:
@@ -38,6 +39,37 @@ def load_splits(repository: str, configuration: str | None, commit: str) -> dict
         raise
     except Exception as error:  # of files, formats, configurations and disks
         raise _cannot_load(repository, error) from error
+
+
+def load_files(
+    path: Path, by_split: Mapping[str, Sequence[Path]], features: Any
+) -> dict[str, Dataset]:
+    """All splits of parquet files, as one copy in the cache of `datasets`, memory-mapped.
+
+    `features` name what is a picture. Raises `DataError`, with the `path` that a person named, for
+    files that differ in their columns or cannot be read.
+    """
+    import datasets
+
+    _show_progress_to_people()
+    files = {
+        name: [glob.escape(str(file.absolute())) for file in several]
+        for name, several in by_split.items()
+    }
+    try:
+        builder = datasets.load_dataset_builder("parquet", data_files=files, features=features)
+        builder.download_and_prepare()
+        return dict(builder.as_dataset())
+    except Exception as error:  # of files, columns and disks
+        reason = " ".join(str(error.__cause__ or error).split())[:300] or type(error).__name__
+        raise DataError(say("dataset.no_parquet_rows", path=path, reason=reason)) from error
+
+
+def _show_progress_to_people() -> None:
+    import datasets
+
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
 
 
 def _refuse_folder(repository: str) -> None:

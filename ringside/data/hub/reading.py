@@ -1,9 +1,11 @@
-"""Reads what a commit of a repository holds, without decoding a picture."""
+"""Reads what splits with the pictures in them hold, without decoding one."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringside.data.classes import multi_hot
@@ -12,6 +14,7 @@ from ringside.data.folder.records import Record
 from ringside.data.hub import loading
 from ringside.data.hub.caches import cache_folders
 from ringside.data.hub.columns import find_image_column, read_hub_labels
+from ringside.data.hub.files import features_of, files_by_split, identity_of
 from ringside.data.hub.pictures import ArrowImages, Part
 from ringside.data.images import Task
 from ringside.data.notes import Note
@@ -25,10 +28,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class HubFound:
-    """The labelled records of a repository; a record's path is `split/row`, splits are not drawn.
+class RowsFound:
+    """The labelled records of the rows; a record's path is `split/row`, splits are not drawn.
 
-    `builders` are the fingerprints that `datasets` gives the splits.
+    `root` names the whole. Rows may name files in `folders` (without links) and nowhere else.
+    `identity` stands for the content of each split.
     """
 
     task: Task
@@ -37,7 +41,8 @@ class HubFound:
     notes: list[Note]
     root: str
     parts: tuple[Part, ...]
-    builders: dict[str, str]
+    identity: dict[str, str]
+    folders: tuple[str, ...]
 
     def images(self, records: Sequence[Record], classes: Sequence[str]) -> ArrowImages:
         """These records as a split."""
@@ -54,15 +59,38 @@ class HubFound:
             self.parts,
             np.array(places, dtype=np.int64).reshape(-1, 2),
             targets,
-            cache_folders(),
+            self.folders,
         )
 
 
-def read_hub(spec: DataSpec) -> HubFound:
+def read_hub(spec: DataSpec) -> RowsFound:
     """The rows of `spec.repository` at `spec.revision`. Raises `DataError` in a sentence."""
     if spec.repository is None or spec.revision is None:
         raise DataError(say("hub.incomplete"))
     loaded = loading.load_splits(spec.repository, spec.profile, spec.revision)
+    where = say("data_layout.commit", commit=spec.revision[:8])
+    # The content follows from the commit; reading it all would not be cheap.
+    commit = f"{spec.repository} {spec.profile} {spec.revision}"
+    identity = {name: f"{commit} {split._fingerprint}" for name, split in loaded.items()}
+    return _found(spec, loaded, spec.repository, where, identity, cache_folders())
+
+
+def read_parquet_files(spec: DataSpec) -> RowsFound:
+    """The rows of the parquet files at `spec.path`. Raises `DataError` in a sentence."""
+    path = Path(spec.path or "")
+    by_split = files_by_split(path)
+    files = [file for several in by_split.values() for file in several]
+    loaded = loading.load_files(path, by_split, features_of(files))
+    where = say("data_layout.parquet", files=say_count("file", len(files)))
+    folder = os.path.realpath(path if path.is_dir() else path.parent)
+    identity = {name: identity_of(several) for name, several in by_split.items()}
+    return _found(spec, loaded, str(path), where, identity, (folder,))
+
+
+def _found(
+    spec: DataSpec, loaded: Mapping[str, Dataset], root: str, where: str,
+    identity: dict[str, str], folders: tuple[str, ...],
+) -> RowsFound:  # fmt: skip
     splits, notes = _wanted(loaded, spec.label)
     features = next(iter(splits.values())).features
     for name, split in splits.items():
@@ -74,14 +102,15 @@ def read_hub(spec: DataSpec) -> HubFound:
     tables = [split.data for split in splits.values()]
     labels = read_hub_labels(features, tables, spec.label, spec.separator)
     records, more = _records(splits, labels)
-    return HubFound(
-        labels.task,
-        say("data_layout.hub", commit=spec.revision[:8], image=image, layout=labels.layout),
-        records,
-        [*notes, *labels.notes, *more],
-        spec.repository,
-        tuple(_part(name, split, image) for name, split in splits.items()),
-        {name: split._fingerprint for name, split in splits.items()},
+    return RowsFound(
+        task=labels.task,
+        layout=say("data_layout.rows", where=where, image=image, layout=labels.layout),
+        records=records,
+        notes=[*notes, *labels.notes, *more],
+        root=root,
+        parts=tuple(_part(name, split, image) for name, split in splits.items()),
+        identity=identity,
+        folders=folders,
     )
 
 
