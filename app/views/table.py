@@ -146,7 +146,7 @@ def _remarks(run: ComparedRun) -> Iterator[str]:
 def _hours(value: float | None) -> str:
     if value is None:
         return figures.DASH
-    return f"{value:.2f} h" if value >= 0.1 else f"{value * 60:.1f} min"
+    return f"{value:.2f} h" if value >= 1 else f"{value * 60:.1f} min"
 
 
 def _charts(runs: Sequence[ComparedRun]) -> Iterator[Chart]:

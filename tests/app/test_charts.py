@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 
 from app.views.charts import palette
 from app.views.charts.all_reduce import Healthy, all_reduce_curve
@@ -255,6 +256,16 @@ def test_the_timeline_says_who_waits_for_whom():
     )
     even = timeline((rank_lanes(0, transfer=[(0, 300)]), rank_lanes(1, transfer=[(0, 250)])))
     assert even.headline.startswith("Data cross for 30 % of the step on rank 0")
+
+
+def test_rates_of_one_decade_have_figures_at_their_axis():
+    svg = picture(all_reduce_curve(sweep(2.0), (16,))).svg  # 0.3 to 520 GB/s
+    assert {"1", "10", "100"} <= set(re.findall(r">([^<>]+)</text>", svg))
+    (series,) = sweep().series
+    points = tuple(replace(point, median_us=point.num_bytes / 2500) for point in series.points)
+    narrow = replace(sweep(), series=(replace(series, points=points),))
+    svg = picture(all_reduce_curve(narrow, (16,))).svg  # 2.5 GB/s throughout: 1.9 to 4.75
+    assert {"2", "3"} <= set(re.findall(r">([^<>]+)</text>", svg))
 
 
 def test_the_curve_marks_the_buckets_and_judges_by_large_messages():

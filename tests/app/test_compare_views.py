@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import time
 from types import SimpleNamespace
 
@@ -281,13 +282,51 @@ def test_fields_of_no_sense_are_defaults(given, read):
 def test_charts_name_the_runs_and_follow_the_theme(two, look):
     found = look(two)
     drawn = picture(curves_figure(curve_sets(found.records, CurveOptions(smoothing=0.5))[0]))
-    assert drawn.headline.startswith("base-bison ends lowest, at 0.")
+    assert drawn.headline.startswith("All end at 0.")
     assert "var(--rs-run-1)" in drawn.wide
     assert palette.RUNS[0] in drawn.svg
     scaling = scaling_figure(found.comparison)
     assert scaling.headline == "fast-finch scales best: 2 devices give 2.00×, 100 % of perfect."
     assert scaling.rows == (("fast-finch", "ddp fp32, weak scaling", "2", "2.00×", "100 %"),)
     assert "perfect" in picture(scaling).svg
+
+
+def drawn_curve(runs, look, metric, **aucs):
+    records = look([runs.add(name, epochs=2, auc=auc) for name, auc in aucs.items()]).records
+    (curves,) = (one for one in curve_sets(records, CurveOptions()) if one.metric == metric)
+    return picture(curves_figure(curves))
+
+
+@pytest.mark.parametrize(
+    ("aucs", "headline"),
+    [
+        ({"old-ash": 0.80004, "red-bay": 0.8, "shy-cow": 0.79}, "old-ash, red-bay end highest, at 0.800."),
+        ({"old-ash": 0.8, "red-bay": 0.8}, "All end at 0.800."),
+        ({"old-ash": 0.8, "red-bay": 0.81}, "red-bay ends highest, at 0.810."),
+    ],
+)
+def test_runs_that_end_alike_share_the_headline(runs, look, aucs, headline):
+    assert drawn_curve(runs, look, "auc_macro", **aucs).headline == headline
+
+
+@pytest.mark.parametrize(
+    ("auc", "low", "high"), [(0.4, 0.36, 0.44), (0.5, 0.45, 0.55), (0.0, -1, 1)]
+)
+def test_the_axis_of_one_value_is_labelled_with_figures_around_it(runs, look, auc, low, high):
+    svg = drawn_curve(runs, look, "auc_macro", **{"old-ash": auc, "red-bay": auc}).svg
+    axis = svg[svg.index("epoch</text>") : svg.index("macro AUC</text>")]
+    labels = [float(text.replace("\u2212", "-")) for text in re.findall(r">([^<>]+)</text>", axis)]
+    assert len(labels) >= 3
+    assert all(low - 1e-9 <= label <= high + 1e-9 for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("hours", "shown"), [(0.01, "0.6 min"), (0.17, "10.2 min"), (1.0, "1.00 h"), (30.5, "30.50 h")]
+)
+def test_device_time_is_in_minutes_below_an_hour(two, look, hours, shown):
+    found = look(two).comparison
+    changed = replace(found, runs=tuple(replace(run, device_hours=hours) for run in found.runs))
+    assert {row.cells["device_hours"] for row in view_of(changed).rows} == {shown}
 
 
 def test_the_page_escapes_names_and_has_the_csv(two, look):

@@ -157,8 +157,12 @@ def _draw(
         scale=alt.Scale(type="log", domain=[sizes[0], sizes[-1]], nice=False),
         axis=alt.Axis(grid=False, values=list(TICKS), labelExpr=_SIZE_LABEL),
     )
-    powers = [10.0**n for n in range(-4, 5) if low <= 10.0**n <= high]
-    y = alt.Y("rate:Q", title=say("charts.busbw"), axis=alt.Axis(values=powers, format="~f"),
+    powers = [10.0**n for n in range(-4, 5)]
+    ticks = [power for power in powers if low <= power <= high]
+    if len(ticks) < 2:  # all rates within one decade
+        between = (round(part * power, 5) for power in powers for part in (1, 1.5, 2, 3, 5, 7))
+        ticks = [tick for tick in between if low <= tick <= high]
+    y = alt.Y("rate:Q", title=say("charts.busbw"), axis=alt.Axis(values=ticks, format="~f"),
               scale=alt.Scale(type="log", domain=[low, high], nice=False))  # fmt: skip
     layers = _band(alt, healthy, sizes, x, y)
     for series in others:

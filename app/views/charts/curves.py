@@ -9,7 +9,7 @@ from app.views import figures
 from app.views.charts import palette
 from app.views.charts.figure import Figure
 from app.views.curves import LOSSES, CurveSet, Line
-from ringside.words import say
+from ringside.words import say, say_few
 
 HEIGHT = 210
 
@@ -20,18 +20,28 @@ def curves_figure(curves: CurveSet) -> Figure | None:
     if not lines:
         return None
     is_loss = curves.metric in LOSSES
-    ends = {line.name: line.line[-1][1] for line in lines}
-    best = (min if is_loss else max)(ends, key=ends.__getitem__)
-    key = "compare.curve_lowest" if is_loss else "compare.curve_highest"
     return Figure(
         name=f"curve-{curves.metric.replace('_', '-')}",
         title=say(f"compare.curve_{curves.metric}"),
-        headline=say(key, run=best, value=figures.score(ends[best])),
+        headline=_headline(lines, is_loss),
         description=". ".join(_in_words(line) for line in lines),
         columns=tuple(say(f"compare.curve_{name}") for name in ("run", "first", "best", "last")),
         rows=tuple(_row(line, is_loss) for line in lines),
         draw=partial(_draw, curves, lines),
     )
+
+
+def _headline(lines: list[Line], is_loss: bool) -> str:
+    """Who ends best; runs that end at the same figure as it is shown share the place."""
+    ends = {line.name: line.line[-1][1] for line in lines}
+    value = figures.score((min if is_loss else max)(ends.values()))
+    best = [name for name, end in ends.items() if figures.score(end) == value]
+    if len(best) == len(lines):
+        return say("compare.curve_equal", value=value)
+    direction = "lowest" if is_loss else "highest"
+    if len(best) > 1:
+        return say(f"compare.curve_{direction}_tied", runs=say_few(best), value=value)
+    return say(f"compare.curve_{direction}", run=best[0], value=value)
 
 
 def x_title(curves: CurveSet) -> str:
@@ -63,7 +73,8 @@ def _draw(curves: CurveSet, lines: list[Line], width: int) -> Any:
     x = alt.X("x:Q", title=x_title(curves), axis=alt.Axis(grid=False, tickCount=6, format="~s"),
               scale=alt.Scale(nice=False, zero=False))  # fmt: skip
     y = alt.Y("y:Q", title=y_title(curves), axis=alt.Axis(tickCount=5),
-              scale=alt.Scale(type="log" if curves.is_log else "linear", zero=False))  # fmt: skip
+              scale=alt.Scale(type="log" if curves.is_log else "linear", zero=False,
+                              **_domain_of_one_value(lines)))  # fmt: skip
     names = [line.name for line in lines]
     colours = [palette.RUNS[line.number % len(palette.RUNS)] for line in lines]
     dashes = [palette.RUN_DASHES[line.number % len(palette.RUNS)] for line in lines]
@@ -91,6 +102,19 @@ def _draw(curves: CurveSet, lines: list[Line], width: int) -> Any:
         )
     )
     return alt.layer(*layers).properties(width=width - 70, height=HEIGHT)
+
+
+def _domain_of_one_value(lines: list[Line]) -> dict[str, list[float]]:
+    """A tenth above and below a value that all points share.
+
+    Vega gives a domain without extent one tick and rounds its label to a whole number.
+    """
+    values = {y for line in lines for _, y in (*line.raw, *line.line)}
+    if len(values) > 1:
+        return {}
+    (value,) = values
+    margin = abs(value) / 10 or 1.0
+    return {"domain": [value - margin, value + margin]}
 
 
 def _values(lines: list[Line], *, smooth: bool) -> list[dict[str, Any]]:
