@@ -15,7 +15,7 @@ from gradio.context import LocalContext
 
 from app.audit import audited, refused
 from app.login import is_viewer
-from app.page.draw import header
+from app.page.draw import header, with_code
 from app.page.languages import RELOAD, SWITCH, language_switch, visitors_language
 from app.page.settings import PageSettings
 from app.views.machine import machine_lines
@@ -108,7 +108,7 @@ def careful(handler: Handler) -> Handler:
                 warn(error)
             except Exception as error:
                 log.exception("The handler %s failed", handler.__name__)
-                gr.Warning(say("page.unexpected", kind=type(error).__name__), title="Ringside")
+                _warn(say("page.unexpected", kind=type(error).__name__))
         return gr.skip()
 
     return wrapped
@@ -143,7 +143,17 @@ def _visitor() -> tuple[str | None, str | None]:
 def warn(error: RingsideError) -> None:
     """Show the sentence for a while; in the audit it is what came of the attempt."""
     refused(str(error))
-    gr.Warning(str(error), title=say("page.title"))
+    _warn(str(error))
+
+
+def _warn(text: str) -> None:
+    gr.Warning(with_code(text), title=say("page.title"))
+
+
+def inform(text: str, seconds: float = 4) -> None:
+    """Show a sentence for a while: what was asked for is done."""
+    # Gradio takes both kinds of text for HTML (6.31); a name in it may look like some.
+    gr.Info(with_code(text), title=say("page.title"), duration=seconds)
 
 
 def quiet(handler: Handler) -> Handler:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -184,13 +186,18 @@ def _read_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.views.desk.FRESH_S", 0.0)
 
 
+def text_of(html: str) -> str:
+    """What a person reads of it."""
+    return unescape(re.sub("<[^>]*>", "", html))
+
+
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The warnings that a person would see."""
     import gradio as gr
 
     texts: list[str] = []
-    monkeypatch.setattr(gr, "Warning", lambda text, **_: texts.append(text))
+    monkeypatch.setattr(gr, "Warning", lambda html, **_: texts.append(text_of(html)))
     monkeypatch.setattr(gr, "Info", lambda text, **_: None)
     return texts
 

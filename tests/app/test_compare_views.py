@@ -300,7 +300,10 @@ def drawn_curve(runs, look, metric, **aucs):
 @pytest.mark.parametrize(
     ("aucs", "headline"),
     [
-        ({"old-ash": 0.80004, "red-bay": 0.8, "shy-cow": 0.79}, "old-ash, red-bay end highest, at 0.800."),
+        (
+            {"old-ash": 0.80004, "red-bay": 0.8, "shy-cow": 0.79},
+            "old-ash, red-bay end highest, at 0.800.",
+        ),
         ({"old-ash": 0.8, "red-bay": 0.8}, "All end at 0.800."),
         ({"old-ash": 0.8, "red-bay": 0.81}, "red-bay ends highest, at 0.810."),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from app.page import PageSettings, build
 from app.page.draw.train import strategy_about, strategy_cards
-from app.page.frame import careful, changed, quiet
+from app.page.frame import careful, changed, inform, quiet, warn
 from app.page.train.form import Form
 from app.views.form import Card, Strategies
 from ringside.errors import RingsideError
@@ -167,6 +167,17 @@ def test_an_unexpected_error_is_told_calmly(monkeypatch):
     careful(handler)()
     assert "ZeroDivisionError" in told[0]
     assert "your runs are not affected" in told[0]
+
+
+@pytest.mark.parametrize("kind", ["Warning", "Info"])
+def test_a_toast_shows_markup_as_text_and_commands_as_code(kind, monkeypatch):
+    shown = []
+    monkeypatch.setattr(gr, kind, lambda html, **_: shown.append(html))
+    sentence = "No run '<img src=x>': see `ringside list`."
+    warn(RingsideError(sentence)) if kind == "Warning" else inform(sentence)
+    assert shown == [
+        'No run &#x27;&lt;img src=x&gt;&#x27;: see <code class="rs-code">ringside list</code>.'
+    ]
 
 
 def test_what_comes_from_outside_is_escaped():

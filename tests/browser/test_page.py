@@ -129,6 +129,36 @@ def test_a_number_that_reads_0_leaves_the_plan_alone_and_start_refuses_it(open_t
     assert [run.id for run in site.runs()] == before
 
 
+# The colours of the words as they are seen: CSS may darken them. WCAG 2.2 asks 4.5 of small text.
+LEAST_CONTRAST = """() => {
+  const luminance = rgb => rgb.map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const rgb = text => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const contrasts = [...document.querySelectorAll('#preview-card .cm-line span')].map(word => {
+    let behind = word;
+    const seen = one => !/, 0\\)$/.test(getComputedStyle(one).backgroundColor);
+    while (!seen(behind)) behind = behind.parentElement;
+    const style = getComputedStyle(word), by = /brightness\\(([\\d.]+)\\)/.exec(style.filter);
+    const [a, b] = [rgb(style.color).map(v => v * (by ? Number(by[1]) : 1)),
+                    rgb(getComputedStyle(behind).backgroundColor)].map(luminance);
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  });
+  return [contrasts.length, Math.min(...contrasts)];
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_commands_and_files_can_be_read(open_tab, dark):
+    tab = open_tab(dark=dark)
+    tab.wait_for_selector("#plan >> text=2 processes on CPU")
+    tab.locator("#preview").click()
+    tab.wait_for_selector("#preview-command >> text=accelerate.commands.launch")
+    words, least = tab.evaluate(LEAST_CONTRAST)
+    assert words > 20
+    assert least >= 4.5
+
+
 def test_stop_is_believed_only_when_it_is_true(open_tab, site):
     tab = open_tab()
     fill(tab, epochs="900")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from app.page.draw import heading, soft, table
+from app.page.draw import heading, soft, table, with_code
 from app.views.before import Before
 from app.views.contrast import ContrastLine
 from app.views.difference import DifferenceView
@@ -77,7 +77,8 @@ def _line(item: Item, before: Before) -> str:
     return (
         f'<li class="rs-before-{item.level}" data-code="{escape(item.code)}">'
         f'<span aria-hidden="true">{SIGNS[item.level]}</span>'
-        f"<div><b>{level} · {escape(title_of(item))}</b> {escape(item.sentence)}{choice}</div></li>"
+        f"<div><b>{level} · {escape(title_of(item))}</b> {with_code(item.sentence)}{choice}</div>"
+        "</li>"
     )
 
 
@@ -99,7 +100,7 @@ def _choice(item: Item) -> str:
 def _folded(items: Iterable[Item]) -> str:
     lines = [
         f'<li class="rs-before-fine"><span aria-hidden="true">{SIGNS["fine"]}</span>'
-        f"<div><b>{escape(title_of(item))}</b> {escape(item.sentence)}</div></li>"
+        f"<div><b>{escape(title_of(item))}</b> {with_code(item.sentence)}</div></li>"
         for item in items
     ]
     if not lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from app.page.draw import items, soft
+from app.page.draw import items, soft, with_code
 from app.views.check import CheckView, ClassBar, OddKind, check_view, progress_line
 from app.views.checks import CheckState
 from ringside.words import say
@@ -18,7 +18,7 @@ def check_panel(state: CheckState) -> str:
     if state.under_way:
         return _progress(state)
     if state.report is None:
-        return f'<p class="rs-bad" role="alert">{escape(state.sentence)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.sentence)}</p>'
     return _report(check_view(state.report, state.odd, state.finished_t))
 
 
@@ -37,7 +37,7 @@ def _report(view: CheckView) -> str:
     facts = "".join(f"<span>{escape(fact)}</span>" for fact in view.facts)
     return (
         f'<div class="rs-check" role="status"><p class="rs-verdict rs-text-{tone}">'
-        f'<span aria-hidden="true">{sign}</span> {escape(view.verdict)}</p>'
+        f'<span aria-hidden="true">{sign}</span> {with_code(view.verdict)}</p>'
         f'<div class="rs-facts">{facts}</div>{soft(view.layout)}</div>'
         f"{_bad(view)}"
     )
@@ -61,9 +61,9 @@ def _section(key: str, content: str) -> str:
 
 def _bad(view: CheckView) -> str:
     lines = "".join(
-        f"<li><code>{escape(file)}</code> {escape(reason)}</li>" for file, reason in view.bad
+        f"<li><code>{escape(file)}</code> {with_code(reason)}</li>" for file, reason in view.bad
     )
-    more = f"<li>{escape(view.more_bad)}</li>" if view.more_bad else ""
+    more = f"<li>{with_code(view.more_bad)}</li>" if view.more_bad else ""
     return _section("check.bad_title", f'<ul class="rs-list">{lines}{more}</ul>' if lines else "")
 
 

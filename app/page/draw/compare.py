@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from app.page.draw import badge, heading, items, soft, table
+from app.page.draw import badge, heading, items, soft, table, with_code
 from app.page.draw.pictures import file_link, picture_card
 from app.views.charts.figure import Picture
 from app.views.class_deltas import COLUMNS as CLASS_COLUMNS
@@ -56,7 +56,7 @@ def _verdicts(gates: Sequence[GateLine], notes: Iterable[str]) -> str:
     lines = "".join(
         f'<li data-verdict="{escape(gate.word)}"><span class="rs-badge rs-gate-{gate.tone}">'
         f'<span aria-hidden="true">{gate.sign}</span> {escape(gate.word)}</span>'
-        f"<div><b>{escape(gate.run)}</b> {escape(gate.sentence)}</div></li>"
+        f"<div><b>{escape(gate.run)}</b> {with_code(gate.sentence)}</div></li>"
         for gate in gates
     )
     under = "".join(map(soft, notes))

@@ -29,7 +29,7 @@ def progress_note(state: ConsultState, *, is_live: bool) -> str:
         key = "consult.looking_again" if state.view else "consult.looking"
         return _moving(say(key))
     if state.kind == "failed":
-        return f'<p class="rs-bad" role="alert">{escape(state.sentence)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.sentence)}</p>'
     return soft(say("consult.still_running")) if is_live else ""
 
 
@@ -78,7 +78,7 @@ def doctor_line(state: ConsultState, run_id: str) -> str:
     link = f'<a href="doctor?run={escape(run_id)}">{escape(say("consult.open_doctor"))}</a>'
     return (
         f'<div class="rs-finding rs-doctor-line rs-sev-{card.severity}"><p><b>'
-        f"{escape(say('consult.doctor_says'))}</b> {escape(card.sentence)} {link}</p></div>"
+        f"{escape(say('consult.doctor_says'))}</b> {with_code(card.sentence)} {link}</p></div>"
     )
 
 
@@ -95,7 +95,7 @@ def _finding(card: Card, tag: str) -> str:
         f'<div class="rs-finding-head"><span class="rs-badge">'
         f'<span aria-hidden="true">{sign}</span> {escape(card.code)}</span>'
         f'<div class="rs-line">{line}</div></div>'
-        f"<{tag}>{escape(card.sentence)}</{tag}>{_share(card)}{soft(card.gain)}"
+        f"<{tag}>{with_code(card.sentence)}</{tag}>{_share(card)}{soft(card.gain)}"
         f'<dl class="rs-about"><dt>{escape(say("consult.next"))}</dt>'
         f"<dd>{with_code(card.next_step)}</dd><dt>{escape(say('consult.refutation'))}</dt>"
         f"<dd>{with_code(card.refutation)}</dd></dl>{apply}{_command(card)}{_evidence(card)}"
@@ -167,8 +167,8 @@ def _point(point: PointView) -> str:
         f'<b>{escape(point.title)}</b><div class="rs-facts">{measured}</div>'
         f'<details class="rs-setup"><summary>{said}</summary>'
         f'<dl class="rs-about"><dt>{escape(say("consult.claim"))}</dt>'
-        f"<dd>{escape(point.claim)}</dd><dt>{escape(say('consult.truth'))}</dt>"
-        f"<dd>{escape(point.truth)}</dd></dl></details></div>"
+        f"<dd>{with_code(point.claim)}</dd><dt>{escape(say('consult.truth'))}</dt>"
+        f"<dd>{with_code(point.truth)}</dd></dl></details></div>"
         f'<span class="rs-badge rs-tick-{state}"><span aria-hidden="true">'
         f"{SIGNS.get(point.state, '·')}</span> {escape(point.state_word)}</span></li>"
     )
@@ -199,7 +199,7 @@ def machine_card(view: MachineView | None) -> str:
 
 def _variables(view: MachineView) -> str:
     lines = "".join(
-        f"<dt><code>{escape(name)}={escape(value)}</code></dt><dd>{escape(about)}</dd>"
+        f"<dt><code>{escape(name)}={escape(value)}</code></dt><dd>{with_code(about)}</dd>"
         for name, value, about in view.variables
     )
     if not lines:
@@ -216,8 +216,8 @@ def measuring_panel(state: MeasuringState) -> str:
         gone = figures.since(state.started_t, time.time())
         return _moving(say("consult.measuring_so_far", line=state.line, gone=gone))
     if state.kind == "failed":
-        return f'<p class="rs-bad" role="alert">{escape(state.line)}</p>'
-    return f'<p class="rs-soft" role="status">{escape(state.line)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.line)}</p>'
+    return f'<p class="rs-soft" role="status">{with_code(state.line)}</p>'
 
 
 def traces_card(view: DoctorView, run_name: str) -> str:

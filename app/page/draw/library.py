@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from urllib.parse import quote
 
-from app.page.draw import heading, items, soft, table
+from app.page.draw import heading, items, soft, table, with_code
 from app.page.draw.pictures import file_link
 from app.views.library import PairView, PresetRow, PresetView, SourceView, VersionView
 from ringside.adaptation import Adaptation
@@ -92,7 +92,7 @@ def preset_head(view: PresetView) -> str:
 def ways(found: Iterable[Adaptation], address: str) -> str:
     """How a preset fits the devices of here, each with a link to the filled form; or nothing."""
     lines = "".join(
-        f'<li>{escape(way.sentence)} <a href="{escape(address + way.kind)}">'
+        f'<li>{with_code(way.sentence)} <a href="{escape(address + way.kind)}">'
         f"{escape(say('library.take_way'))}</a></li>"
         for way in found
     )
@@ -141,7 +141,7 @@ def problem_list(problems: Sequence[Problem]) -> str:
     """What is wrong with the text, with its line; or that nothing is."""
     if not problems:
         return f'<p class="rs-soft rs-fine" role="status">✓ {escape(say("library.fine"))}</p>'
-    lines = "".join(f"<li>{_at(one)}{escape(one.sentence)}</li>" for one in problems)
+    lines = "".join(f"<li>{_at(one)}{with_code(one.sentence)}</li>" for one in problems)
     return f'<ul class="rs-list rs-bad" role="alert">{lines}</ul>'
 
 
@@ -153,11 +153,11 @@ def import_report(found: Import, adapted: Sequence[Adaptation]) -> str:
     """What became of every key, what to know, and how the preset fits this machine."""
     if found.refused is not None:
         title = escape(say("library.refused"))
-        return f'<p class="rs-bad" role="alert"><b>{title}</b> {escape(found.refused)}</p>'
+        return f'<p class="rs-bad" role="alert"><b>{title}</b> {with_code(found.refused)}</p>'
     columns = [say(f"library.change_{name}") for name in CHANGES]
     rows = [
         [escape(str(one.line or "")), f"<code>{escape(one.key)}</code>",
-         escape(say(f"library.action_{one.action}")), escape(one.note)]
+         escape(say(f"library.action_{one.action}")), with_code(one.note)]
         for one in found.changes
     ]  # fmt: skip
     shown = table(columns, rows, left=4) if rows else soft(say("library.is_preset"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from app.page.draw import badge, heading, soft, table
+from app.page.draw import badge, heading, soft, table, with_code
 from app.views import figures
 from app.views.leftovers import LeftoverState
 from app.views.listing import Found, ListRow
@@ -67,7 +67,7 @@ def leftover_card(state: LeftoverState) -> str:
         lead = say("shelf.left_cleaning")
     names = ("run", "left_pid", "left_command", "left_since", "left_memory")
     columns = [say(f"runs.{name}" if name == "run" else f"shelf.{name}") for name in names]
-    fault = f'<p class="rs-bad">{escape(state.sentence)}</p>' if state.sentence else ""
+    fault = f'<p class="rs-bad">{with_code(state.sentence)}</p>' if state.sentence else ""
     lines = [_leftover(one) for one in state.found[:20]]
     return heading(say("shelf.left_title"), lead) + table(columns, lines, left=4) + fault
 
@@ -105,7 +105,9 @@ def _queue_cell(place: Place, name: str) -> str:
         f'aria-label="{escape(say(f"queue.{direction}_of", name=name))}">{sign}</button>'
         for direction, sign in MOVES.items()
     )
-    return f'<small>{escape(place_sentence(place))}</small><span class="rs-moves">{buttons}</span>'
+    return (
+        f'<small>{with_code(place_sentence(place))}</small><span class="rs-moves">{buttons}</span>'
+    )
 
 
 def _leftover(one: Leftover) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
-from app.page.draw import items, soft, table
+from app.page.draw import items, soft, table, with_code
 from app.page.draw.library import none_fits, search
 from app.views import figures
 from app.views.library_making import MakingState
@@ -59,7 +59,7 @@ def playbook_replay(view: PlaybookView) -> str:
     ways: list[tuple[str, str]] = [(way.kind, way.sentence) for way in view.ways]
     found = ways or [("", say("library.as_it_was"))]
     lines = "".join(
-        f'<li>{escape(sentence)} <button type="button" class="rs-button" '
+        f'<li>{with_code(sentence)} <button type="button" class="rs-button" '
         f'data-press="{escape(kind)}">{escape(say("library.replay"))}</button></li>'
         for kind, sentence in found
     )
@@ -105,7 +105,7 @@ def making_line(state: MakingState) -> str:
             f'<div class="rs-progress" role="status"><span>{line}</span><progress></progress></div>'
         )
     if state.kind == "failed":
-        return f'<p class="rs-bad" role="alert">{escape(state.sentence)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.sentence)}</p>'
     link = f'<a href="library?playbook={quote(state.name)}">{escape(state.name)}</a>'
     words = escape(say("library.made", name="{name}")).replace("{name}", link)
     return f'<p class="rs-soft" role="status">{words}</p>'
@@ -114,7 +114,7 @@ def making_line(state: MakingState) -> str:
 def _line(row: PlaybookRow) -> str:
     name = escape(row.name)
     if row.fault is not None:
-        return f'<li><b>{name}</b><p class="rs-bad">{escape(row.fault)}</p></li>'
+        return f'<li><b>{name}</b><p class="rs-bad">{with_code(row.fault)}</p></li>'
     tags = (row.place, row.model, row.hardware, row.preset, row.made)
     line = "".join(f"<span>{escape(tag)}</span>" for tag in tags)
     gain = say("library.gain", speedup=row.speedup, causes=row.causes)

@@ -80,7 +80,7 @@ def run_head(view: RunView, life: Life, standing: Iterable[str] = ()) -> str:
 def standing(row: ListRow) -> Iterator[str]:
     """Its place in the queue, and links to the other tries of the same run."""
     if row.place is not None:
-        yield escape(place_sentence(row.place))
+        yield with_code(place_sentence(row.place))
     for kind, run_id in row.tries:
         address = f"runs?run={escape(run_id)}"
         yield f'<a href="{address}">{escape(try_sentence(kind, run_id))}</a>'
@@ -106,7 +106,7 @@ def hang_banner(hang: HangView | None) -> str:
     how_long = since(hang.since, say("hang.since", ago="{ago}"))
     return (
         f'<div class="rs-ending rs-ending-warn" role="alert"><b>{escape(say("hang.title"))}</b>'
-        f"<p>{how_long} {escape(hang.sentence)}</p>{items(hang.places)}</div>"
+        f"<p>{how_long} {with_code(hang.sentence)}</p>{items(hang.places)}</div>"
     )
 
 
@@ -171,7 +171,7 @@ def ending_card(ending: Ending | None) -> str:
         tries = f'<p class="rs-try">{escape(say("ending.try"))}</p><ul class="rs-list">{tries}</ul>'
     return (
         f'<div class="rs-ending{" rs-ending-bad" if ending.bad else ""}">'
-        f"<b>{escape(ending.title)}</b><p>{escape(ending.sentence)}</p>{more}{tries}{folded}</div>"
+        f"<b>{escape(ending.title)}</b><p>{with_code(ending.sentence)}</p>{more}{tries}{folded}</div>"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from app.page.draw import heading, items, soft, table
+from app.page.draw import heading, items, soft, table, with_code
 from app.views.data import DataFacts
 from app.views.desk import BaselineState
 from app.views.form import Card, Plan, Preview, Strategies
@@ -36,7 +36,7 @@ def _grid(cards: Iterable[Card], chosen: str) -> str:
 def _card(card: Card, chosen: str) -> str:
     state = " disabled" if card.reason else " checked" if card.name == chosen else ""
     tags = "".join(f"<span>{escape(tag)}</span>" for tag in (card.devices, card.origin))
-    reason = f'<span class="rs-reason">{escape(card.reason)}</span>' if card.reason else ""
+    reason = f'<span class="rs-reason">{with_code(card.reason)}</span>' if card.reason else ""
     name = escape(card.name)
     return (
         f'<label class="rs-card-choice{" off" if card.reason else ""}">'
@@ -59,7 +59,7 @@ def strategy_about(card: Card | None) -> str:
 def data_panel(facts: DataFacts | None, error: str = "") -> str:
     """Facts, notes and pictures; or the one sentence that says what is wrong."""
     if facts is None:
-        return f'<p class="rs-bad" role="alert">{escape(error)}</p>' if error else ""
+        return f'<p class="rs-bad" role="alert">{with_code(error)}</p>' if error else ""
     chips = "".join(f"<span>{escape(fact)}</span>" for fact in facts.facts)
     if facts.synthetic:
         chips += f'<span class="rs-chip-warn">{escape(say("train.synthetic"))}</span>'
@@ -78,10 +78,10 @@ def plan_panel(plan: Plan) -> str:
     if plan.spec is None:
         return (
             f'<div class="rs-plan rs-refused" role="alert"><b>{escape(say("train.refused"))}</b>'
-            f"<p>{escape(plan.sentence)}</p></div>"
+            f"<p>{with_code(plan.sentence)}</p></div>"
         )
     return (
-        f'<div class="rs-plan" role="status"><b>{escape(plan.sentence)}</b>'
+        f'<div class="rs-plan" role="status"><b>{with_code(plan.sentence)}</b>'
         f"{''.join(soft(note) for note in plan.notes)}</div>"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from html import escape
 
-from app.page.draw import heading, soft
+from app.page.draw import heading, soft, with_code
 from app.views import figures
 from app.views.guesses import Guess
 from app.views.run import Checkpoint
@@ -46,7 +46,7 @@ def sample_cards(state: SampleState) -> str:
             f'<div class="rs-progress" role="status"><span>{escape(say("try.taking"))}</span></div>'
         )
     if state.kind == "failed":
-        return f'<p class="rs-bad" role="alert">{escape(state.sentence)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.sentence)}</p>'
     buttons = "".join(
         f'<button type="button" data-sample="{i}" title="{escape(picture.name)}">'
         f'<img src="{preview}" alt="{escape(say("try.sample", name=picture.name))}"></button>'
@@ -67,7 +67,7 @@ def trial_panel(state: TrialState) -> str:
             f'<progress aria-label="{line}"></progress></div>'
         )
     if state.kind == "failed":
-        return f'<p class="rs-bad" role="alert">{escape(state.sentence)}</p>'
+        return f'<p class="rs-bad" role="alert">{with_code(state.sentence)}</p>'
     has_ticks = any(guess.threshold is not None for one in state.tried for guess in one.guesses)
     return (
         f'<div class="rs-trial" role="status">{"".join(map(_tried, state.tried))}'
@@ -80,7 +80,7 @@ def _tried(tried: Tried) -> str:
         f'<img src="{tried.preview}" alt="">' if tried.preview else '<i aria-hidden="true">✕</i>'
     )
     if tried.fault:
-        said = f'<p class="rs-bad">{escape(tried.fault)}</p>'
+        said = f'<p class="rs-bad">{with_code(tried.fault)}</p>'
     else:
         said = f"{_truth(tried)}{_bars(tried)}"
     return (

@@ -12,7 +12,7 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading
 from app.page.draw.library import problem_list
-from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet, warn
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, inform, quiet, warn
 from app.page.library.presets import PresetHandlers, text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -192,7 +192,7 @@ class EditorHandlers:
             preset_store.lay_aside(seen, text.encode())
             warn(PresetError(say("library.changed_meanwhile", preset=name)))
             return {**self.presets.opened(name), parts.box: gr.Column(visible=True)}
-        gr.Info(say("library.saved", preset=kept.name), title=say("page.title"), duration=4)
+        inform(say("library.saved", preset=kept.name))
         return self.presets.opened(kept.name)
 
     @quiet

@@ -14,7 +14,7 @@ from app.audit import about
 from app.guard import require_token
 from app.page.draw import heading, soft
 from app.page.draw.library import import_report, source_table
-from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, inform, quiet
 from app.page.library.presets import PresetHandlers, text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -142,7 +142,7 @@ class ImportHandlers:
         if found.refused is not None:
             raise PresetError(found.refused)
         kept = preset_store.save(name, found.text)
-        gr.Info(say("library.imported", preset=kept.name), title=say("page.title"), duration=4)
+        inform(say("library.imported", preset=kept.name))
         return {
             **self.presets.opened(kept.name),
             parts.text: "", parts.report: "", parts.origin: "",

@@ -24,7 +24,7 @@ from app.page.draw.playbooks import (
     playbook_pairs_table,
     playbook_replay,
 )
-from app.page.frame import PRIVATE, QUEUED, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import PRIVATE, QUEUED, QUICK, acts, block, careful, hidden, inform, quiet
 from app.page.library.presets import text_of
 from app.page.settings import PageSettings
 from app.page.train.form import field
@@ -345,8 +345,7 @@ class PlaybookHandlers:
 
 def _told(receipt: store.Receipt) -> None:
     key = "library.taken_in" if receipt.is_new else "library.taken_in_known"
-    text = say(key, name=receipt.name, preset=receipt.preset)
-    gr.Info(text, title=say("page.title"), duration=6)
+    inform(say(key, name=receipt.name, preset=receipt.preset), seconds=6)
 
 
 def run_names(text: str | None) -> list[str]:

@@ -20,7 +20,7 @@ from app.page.draw.library import (
     preset_head,
     preset_list,
 )
-from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, quiet
+from app.page.frame import QUEUED, QUICK, acts, block, careful, hidden, inform, quiet
 from app.page.settings import PageSettings
 from app.page.train.form import field
 from app.views.form import PAGE_WAITS_S
@@ -257,7 +257,7 @@ class PresetHandlers:
         if data[self.parts.asked] != preset.name:
             raise PresetError(say("library.stale_question"))
         kept = preset_store.delete(preset)
-        gr.Info(say("library.deleted", preset=preset.name, path=kept), title=say("page.title"))
+        inform(say("library.deleted", preset=preset.name, path=kept), seconds=10)
         return self.opened(None)
 
     @acts("bring back a preset's version")
@@ -269,7 +269,7 @@ class PresetHandlers:
         return self._said("library.brought_back", preset_store.bring_back(preset, checksum))
 
     def _said(self, key: str, preset: Preset) -> Changes:
-        gr.Info(say(key, preset=preset.name), title=say("page.title"), duration=4)
+        inform(say(key, preset=preset.name))
         return self.opened(preset.name)
 
     def _nothing(self) -> Changes:

@@ -12,7 +12,7 @@ from gradio.components import Component
 
 from app.page.draw import soft
 from app.page.draw.listing import said_about
-from app.page.frame import PRIVATE, QUEUED, acts, block, careful, changed, hidden
+from app.page.frame import PRIVATE, QUEUED, acts, block, careful, changed, hidden, inform
 from app.page.runs.opened import OpenedRun
 from app.page.train.form import field
 from app.views import figures
@@ -123,7 +123,7 @@ class ShelfHandlers:
             raise RunDirError(say("shelf.changed_meanwhile"))
         tags, note = split_tags(data[parts.tags] or ""), data[parts.note] or ""
         notes = edit_notes(run, tags=tags, note=note)
-        gr.Info(say("shelf.saved"), title=say("page.title"), duration=3)
+        inform(say("shelf.saved"), seconds=3)
         return self._filled(notes)
 
     @acts("archive or bring back")

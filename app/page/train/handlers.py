@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -14,7 +13,7 @@ from gradio.components import Component
 from app.audit import about
 from app.guard import require_token
 from app.login import is_viewer
-from app.page.draw import items
+from app.page.draw import items, with_code
 from app.page.draw.train import environment_list, settings_list, strategy_cards
 from app.page.frame import acts, careful, quiet, warn
 from app.page.settings import PageSettings
@@ -97,7 +96,7 @@ class Handlers:
             query = request.query_params.multi_items()
             found = prefilled(query, self.settings.runs_root, self.settings.hardware)
         except RingsideError as error:
-            return {}, f'<p class="rs-bad" role="alert">{escape(str(error))}</p>'
+            return {}, f'<p class="rs-bad" role="alert">{with_code(str(error))}</p>'
         return found.values | self._kept(request, query), _lost(found)
 
     def _kept(self, request: gr.Request, query: list[tuple[str, str]]) -> dict[str, Any]:

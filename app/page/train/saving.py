@@ -12,7 +12,7 @@ from gradio.components import Component
 from app.audit import about
 from app.guard import require_token
 from app.page.draw import soft
-from app.page.frame import QUEUED, acts, block, careful
+from app.page.frame import QUEUED, acts, block, careful, inform
 from app.page.settings import PageSettings
 from app.page.train.form import Form, field
 from app.views.saving import Words, keep_form, proposed
@@ -94,7 +94,7 @@ class SavingHandlers:
         require_token(data[self.token], self.settings.token)
         words = Words(name=name, title=title, why=why, when=when)
         kept = keep_form(self.form.values(data), self.settings.hardware, words)
-        gr.Info(say("library.form_kept", preset=kept.name), title=say("page.title"), duration=6)
+        inform(say("library.form_kept", preset=kept.name), seconds=6)
         return self.close()  # type: ignore[no-any-return]
 
     @careful
