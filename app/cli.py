@@ -83,5 +83,8 @@ def main(argv: list[str] | None = None) -> None:
 def _complaint(error: Any) -> str:
     """What Typer says about the arguments, and where to read which there are."""
     sentence = error.format_message().rstrip(".")
+    # The words of pydantic, which newer Typers read values with, do not say what was typed.
+    if (faults := getattr(error.__cause__ or error.__context__, "errors", None)) is not None:
+        sentence = f"{sentence.partition(', unable to parse')[0]}, not {faults()[0]['input']}"
     command = error.ctx.command_path if error.ctx else "ringside"
     return f"{sentence}. See `{command} --help`."

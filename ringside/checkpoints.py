@@ -6,6 +6,7 @@ Both hold `model.safetensors`, `about.json`, `classes.json` and `thresholds.json
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -38,7 +39,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     `mean` and `std` normalise RGB values from 0 to 1; those of ImageNet unless the file says more.
     `epoch` and `step` are where training goes on; `unevaluated` is an epoch before that which is
-    trained and has no scores yet. `request` holds what an exact continuation depends on.
+    trained and has no scores yet. `request` holds what an exact continuation depends on,
+    `checksums` the SHA-256 of the files beside it (none of a checkpoint from before there were).
     """
 
     format: int = FORMAT
@@ -56,6 +58,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     unevaluated: int | None = None
     data_fingerprint: str | None = None
     request: dict[str, Any] = {}
+    checksums: dict[str, str] = {}
     best: BestScore | None = None
 
 
@@ -126,6 +129,31 @@ def read_thresholds(folder: Path) -> Thresholds:
     """The tuned thresholds; without a file there are none, and every class has the common one."""
     path = folder / THRESHOLDS
     return _read(path, Thresholds) if path.exists() else Thresholds()
+
+
+def checksums_of(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of a model folder but its description."""
+    names = (name for name in (WEIGHTS, STATE, CLASSES, THRESHOLDS) if (folder / name).is_file())
+    return {name: _sha256(folder / name) for name in names}
+
+
+def damaged_file(folder: Path, *names: str) -> str | None:
+    """The first of these files (all that are known without any) that is not as it was written.
+
+    safetensors and torch read a file of the right length whatever its bytes are. A file that is not
+    there is not damaged. RunDirError when the description cannot be read.
+    """
+    checksums = read_about(folder).checksums
+    for name in names or tuple(checksums):
+        path = folder / name
+        if name in checksums and path.is_file() and _sha256(path) != checksums[name]:
+            return name
+    return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _read(path: Path, kind: type[T]) -> T:

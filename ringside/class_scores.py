@@ -40,6 +40,12 @@ def undefined_names(scored: EpochClasses) -> list[str]:
     return [one.name for one in scored.classes if one.auc is None and not one.is_untrained]
 
 
+def epoch_classes(tables: ClassTables | None, epoch: int) -> EpochClasses | None:
+    """The classes after this epoch; None where the file has only others."""
+    kept = (tables.last, tables.best) if tables else ()
+    return next((one for one in kept if one is not None and one.epoch == epoch), None)
+
+
 def write_class_scores(run: RunDir, tables: ClassTables) -> None:
     """Replace the file, whole or not at all; RunDirError when that fails."""
     run.class_scores.parent.mkdir(exist_ok=True)

@@ -27,7 +27,8 @@ def parse_duration(text: str) -> int:
 def check_time_limit(seconds: int | None) -> int | None:
     """The limit, None for none; SpecError where it is no time at all, or beyond a year."""
     if seconds is not None and not 1 <= seconds <= MAX_S:
-        raise SpecError(say("request.bad_time_limit"))
+        given = duration(seconds) if seconds >= 0 else f"{seconds} s"
+        raise SpecError(say("request.bad_time_limit", given=given))
     return seconds
 
 

@@ -30,6 +30,14 @@ class SpecError(RingsideError):
     """A request (flags or form) that cannot be run as it stands."""
 
 
+class UnevenBatchError(SpecError):
+    """A batch that cannot be split evenly; names the nearest ones that can."""
+
+
+class OtherTaskError(SpecError):
+    """A setting that belongs to another task than that of the data."""
+
+
 class PresetError(RingsideError):
     """A preset file that cannot be read, is not valid, or cannot be used here."""
 
@@ -48,6 +56,10 @@ class DataError(RingsideError):
 
 class NoImagesError(DataError):
     """A folder without a single image: nothing that is left out of it mends that."""
+
+
+class TooFewClassesError(DataError):
+    """Images that are all labelled alike: nothing that is left out of them mends that."""
 
 
 class TraceError(RingsideError):

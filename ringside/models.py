@@ -99,6 +99,8 @@ def _with_imports(module: str) -> set[str]:
 def check_model(name: str) -> str:
     """The name itself if timm knows it (a tag after a dot is allowed); else SpecError."""
     known = model_names()
+    if not name.strip():
+        raise SpecError(say("request.no_model", name=name, hint=say("request.any_model")))
     if known and name.partition(".")[0] not in known:
         close = closest(name, sorted(known)) if len(name) > 3 else None
         hint = say("hint.nearest", name=close) if close else say("request.any_model")

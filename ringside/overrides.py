@@ -6,6 +6,7 @@ What a setting takes is said from its type: the bounds and choices that stand in
 from __future__ import annotations
 
 import functools
+import math
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +21,18 @@ from ringside.words import say
 
 FSDP_PART = "accelerate.fsdp_config"
 MAX_SHOWN = 40
+
+OPTION_OF = {
+    "data": "--data", "model": "--model", "epochs": "--epochs", "batch": "--batch",
+    "batch_size": "--batch", "global_batch": "--batch", "processes": "--processes",
+    "num_processes": "--processes", "image_size": "--image-size", "separator": "--separator",
+    "seed": "--seed", "weights": "--weights", "profile": "--profile",
+    "profile_steps": "--profile", "gpus": "--gpus", "gpu_ids": "--gpus", "queue": "--queue",
+    "beside": "--beside", "time_limit": "--time-limit", "time_limit_s": "--time-limit",
+    "retry": "--retry", "retries": "--retry", "keep_global_batch": "--keep-global-batch",
+    "keeps_global_batch": "--keep-global-batch",
+}  # fmt: skip
+"""What a person may take for a setting, and the option of `ringside run` that it is."""
 
 _WORDS: dict[type[msgspec.inspect.Type], str] = {
     msgspec.inspect.BoolType: "setting.true_or_false",
@@ -74,10 +87,17 @@ def locate(key: str) -> Place:
     for candidate, kind in (("training", TrainingSettings), ("accelerate", AccelerateSettings)):
         if part in ("", candidate) and name in kind.__struct_fields__:
             if name == "num_processes":
-                raise SpecError(say("setting.use_processes"))
+                raise _is_option(name)
             return candidate, name
+    if part in ("", "data") and name.replace("-", "_") in OPTION_OF:
+        raise _is_option(name)
     known = [*TrainingSettings.__struct_fields__, "mixed_precision"]
     raise SpecError(say("setting.unknown", name=key, hint=nearest(name, known)))
+
+
+def _is_option(name: str) -> SpecError:
+    option = OPTION_OF[name.replace("-", "_")]
+    return SpecError(say("setting.use_option", name=name, option=option))
 
 
 def read_value(name: str, text: str) -> Any:
@@ -93,22 +113,26 @@ def read_value(name: str, text: str) -> Any:
             value = [word.strip() for word in value.split(",") if word.strip()]
         msgspec.convert(value, kind)
     except (PresetError, msgspec.ValidationError):
-        said = say("setting.must_be", name=name, wanted=wanted(info), shown=_shown(text))
+        takes = wanted(info, "finite" if _is_infinite(text) else "number")
+        said = say("setting.must_be", name=name, wanted=takes, shown=_shown(text))
         raise SpecError(said) from None
     return value
 
 
-def wanted(info: msgspec.inspect.Type) -> str:
-    """What a type takes, in words: `a whole number of at least 1`, `true or false`."""
+def wanted(info: msgspec.inspect.Type, number: str = "number") -> str:
+    """What a type takes, in words: `a whole number of at least 1`, `true or false`.
+
+    `number` is the key of the word for one with decimals.
+    """
     if isinstance(info, msgspec.inspect.UnionType):
-        *others, last = [wanted(one) for one in info.types]
+        *others, last = [wanted(one, number) for one in info.types]
         return say("setting.one_of", names=", ".join(others), last=last)
     if isinstance(info, msgspec.inspect.LiteralType):
         return _either(["false" if value is False else str(value) for value in info.values])
     if isinstance(info, msgspec.inspect.IntType):
         return _number("whole", info)
     if isinstance(info, msgspec.inspect.FloatType):
-        return _number("number", info)
+        return _number(number, info)
     if isinstance(info, msgspec.inspect.NoneType):
         return "null"
     return say(_WORDS.get(type(info), "setting.mapping"))
@@ -121,10 +145,29 @@ def _number(kind: str, info: msgspec.inspect.IntType | msgspec.inspect.FloatType
 
 def _bounds(info: msgspec.inspect.IntType | msgspec.inspect.FloatType) -> str:
     if info.ge is not None and info.le is not None:
-        return say("setting.from_to", low=info.ge, high=info.le)
+        return say("setting.from_to", low=_figure(info.ge), high=_figure(info.le))
     limits = {"above": info.gt, "at_least": info.ge, "below": info.lt, "at_most": info.le}
-    said = [say(f"setting.{k}", limit=limit) for k, limit in limits.items() if limit is not None]
+    if isinstance(info, msgspec.inspect.IntType) and info.lt is not None:
+        limits |= {"below": None, "at_most": info.lt - 1}  # 2147483647 is a number to try
+    said = [
+        say(f"setting.{name}", limit=_figure(limit))
+        for name, limit in limits.items()
+        if limit is not None
+    ]
     return functools.reduce(_both, said) if said else ""
+
+
+def _figure(limit: float) -> str:
+    """A bound in full, `2147483647`; without a point where it is whole."""
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)
+
+
+def _is_infinite(text: str) -> bool:
+    """Whether a person wrote no finite number: `inf`, YAML's `.inf`, or one too large for any."""
+    try:
+        return not math.isfinite(float(text.replace(".inf", "inf").replace(".nan", "nan")))
+    except ValueError:
+        return False
 
 
 def _both(first: str, second: str) -> str:

@@ -102,7 +102,7 @@ class _Remedies:
         yield say("remedy.check_data", command=check)
         # Before training, it is the folder or the table that has to be mended.
         if self.record.started is not None:
-            yield say("remedy.skip_bad", command=f"{command(self.spec)} --skip-bad")
+            yield say("remedy.skip_bad", command=self._without_bad_files())
 
     def of_nan(self) -> Iterator[str]:
         rate = f"{self.spec.training.learning_rate * LESS_LEARNING:g}"
@@ -148,6 +148,10 @@ class _Remedies:
         is_tried = ended is not None and ended.retried_as is not None
         if not is_tried and (failure is None or failure.checkpoint is None):
             yield say("remedy.again", command=command(self.spec))
+
+    def _without_bad_files(self) -> str:
+        again = command(self.spec)
+        return again if self.spec.data.skip else f"{again} --skip-bad"
 
     def _with(self, **settings: Any) -> str:
         return command(self.spec, settings=settings)

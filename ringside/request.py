@@ -10,10 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.checkpoints import find_resumable, read_about
+from ringside.checkpoints import STATE, WEIGHTS, find_resumable, folders_of, read_about
 from ringside.combinations import refuse_given_idle
 from ringside.data import parse_data
+from ringside.data.discovery import count_training
 from ringside.data.enough import refuse_too_few
+from ringside.data.suiting import refuse_other_task
 from ringside.durations import check_time_limit
 from ringside.errors import SpecError
 from ringside.hardware import Gpu, Hardware, choose_gpus
@@ -27,6 +29,7 @@ from ringside.spec import (
     AccelerateSettings,
     DataSpec,
     Device,
+    FsdpConfig,
     RunSpec,
     TrainingSettings,
     batch_parts,
@@ -89,9 +92,9 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     chosen = choose_gpus(request.gpus, hardware)
     devices, processes_from = _devices(_for_gpus(request, file), file, hardware, threads)
     processes = 1 if file.training.parallelism == "data_parallel" else devices
-    batch, batch_from = _global_batch(request, file.training, device, devices)
     data = parse_data(request.data, image_size=request.image_size, separator=request.separator)
-    model = check_model(request.model or "resnet50")
+    batch, batch_from = _global_batch(request, file.training, device, devices, data)
+    model = check_model("resnet50" if request.model is None else request.model)
     _refuse_emulated_bf16(file.accelerate.mixed_precision, chosen[:devices])
     spec = RunSpec(
         preset=preset.name,
@@ -120,6 +123,7 @@ def resolve(request: RunRequest, hardware: Hardware, library: Library | None = N
     )
     refuse_unable(spec)
     refuse_too_few(spec)
+    refuse_other_task(spec)
     return spec
 
 
@@ -168,6 +172,11 @@ def continue_run(
 def _resumable(run: RunDir) -> Path:
     folder = find_resumable(run)
     if folder is None:
+        last, _ = folders_of(run, "last")
+        if (last / WEIGHTS).is_file():
+            raise SpecError(
+                say("request.no_state", id=run.id, path=last, state=STATE, name=run.name)
+            )
         raise SpecError(say("request.no_checkpoint", id=run.id))
     return folder
 
@@ -327,7 +336,7 @@ def _processes(
 
 
 def _global_batch(
-    request: RunRequest, training: TrainingSettings, device: Device, devices: int
+    request: RunRequest, training: TrainingSettings, device: Device, devices: int, data: DataSpec
 ) -> tuple[int, str]:
     asked = _at_least_one("batch", request.batch)
     if asked is not None and asked > MAX_BATCH:
@@ -336,7 +345,13 @@ def _global_batch(
     k = training.accumulation_steps
     # Checked before the batch grows, so that the values offered are values of `batch`.
     parts, part = batch_parts(training, devices)
-    refuse_uneven(batch, parts, k if request.keep_global_batch else 1, part)
+    kept, grown = (k, 1) if request.keep_global_batch else (1, k)
+
+    def largest(enough: int) -> int | None:
+        found = count_training(data, enough * grown)
+        return None if found is None else found // grown
+
+    refuse_uneven(batch, parts, kept, part, largest)
     if not request.keep_global_batch:
         batch *= k
     if batch > MAX_BATCH:
@@ -364,6 +379,8 @@ def _sources(preset: Preset, request: RunRequest, changed: frozenset[str]) -> di
             key = f"{part}.{name}"
             given = any(k == key or k.startswith(f"{key}.") for k in preset.given)
             table[key] = "flag" if key in changed else "preset" if given else "default"
+    if any(key.rpartition(".")[2] in FsdpConfig.__struct_fields__ for key in changed):
+        table["accelerate.fsdp_config"] = "flag"
     defaults = RunRequest(preset=preset.name)
     spelled = {"image_size": "data.image_size", "profile": "profile_steps"}
     for name in (

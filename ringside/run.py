@@ -41,8 +41,9 @@ IDLE_STATES = FINAL_STATES | {"queued"}
 class EpochRow(msgspec.Struct, kw_only=True):
     """One epoch; scores are None until it has been evaluated.
 
-    `carried`: the run that this one continues trained it. `profiled`: the profiler ran in it or
-    before it.
+    Time and loss are of `num_optimizer_steps` steps: fewer than an epoch has where the run went on
+    midway in it. `carried`: the run that this one continues trained it. `profiled`: the profiler
+    ran in it or before it.
     """
 
     epoch: int
@@ -50,6 +51,7 @@ class EpochRow(msgspec.Struct, kw_only=True):
     samples_per_s: float
     num_samples: int
     train_loss: float | None
+    num_optimizer_steps: int | None = None
     data_ratio: float | None = None
     collectives_per_step: float | None = None
     skipped_steps: int | None = None
@@ -259,6 +261,7 @@ def _trained(record: RunRecord, event: Any) -> None:
             samples_per_s=event.samples_per_s,
             num_samples=event.num_samples,
             train_loss=event.train_loss,
+            num_optimizer_steps=event.num_optimizer_steps,
             data_ratio=event.data_ratio,
             collectives_per_step=event.collectives_per_step,
             skipped_steps=event.skipped_steps,

@@ -7,13 +7,14 @@ objects from these fields, and every field is read by something.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from ringside.combinations import refuse_contradictions
-from ringside.errors import SpecError
+from ringside.errors import UnevenBatchError
 from ringside.words import say, say_count
 
 FORMAT = 1
@@ -194,18 +195,33 @@ def counted_parts(parts: int, micro_steps: int = 1, part: str = "process") -> st
     return words if micro_steps == 1 else say("request.with_micro_steps", over=words, k=micro_steps)
 
 
-def refuse_uneven(batch: int, parts: int, micro_steps: int = 1, part: str = "process") -> None:
-    """SpecError with the two nearest legal values for a batch that cannot be split evenly.
+def refuse_uneven(
+    batch: int,
+    parts: int,
+    micro_steps: int = 1,
+    part: str = "process",
+    count: Callable[[int], int | None] | None = None,
+) -> None:
+    """UnevenBatchError with the nearest legal values for a batch that cannot be split evenly.
 
-    It is split over `parts` (each called a `part`) and again over `micro_steps`.
+    It is split over `parts` (each called a `part`) and again over `micro_steps`. No value is named
+    above `count(value)`, the largest batch that the data allow; None: not known, or plainly enough.
     """
     whole = parts * micro_steps
     if batch % whole == 0:
         return
     lower = batch // whole * whole
-    choices = say("request.either", low=lower, high=lower + whole) if lower else f"{whole}"
+    upper = lower + whole
     over = counted_parts(parts, micro_steps, part)
-    raise SpecError(say("request.uneven", batch=batch, over=over, choices=choices))
+    most = count(upper) if count else None
+    if most is not None and most < upper:
+        largest = min(lower, most // whole * whole)
+        if not largest:
+            raise UnevenBatchError(say("request.uneven_few", batch=batch, over=over))
+        choices = f"{largest}"
+    else:
+        choices = say("request.either", low=lower, high=upper) if lower else f"{upper}"
+    raise UnevenBatchError(say("request.uneven", batch=batch, over=over, choices=choices))
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -118,6 +118,7 @@ def _unequal(pairs: Mapping[str, tuple[object, object]]) -> list[str]:
 def apart(name: str, a: object, b: object) -> str:
     """`image size: 32 and 64`; a setting keeps its name in every language."""
     told = catalogue().get(f"apart.{name.replace(' ', '_')}", name)
+    a, b = (say("apart.none") if value is None else value for value in (a, b))
     return say("apart.pair", name=told, a=a, b=b)
 
 
@@ -232,25 +233,39 @@ def speedup_of(root: Path, record: RunRecord) -> SpeedUp:
     found = speedup(record, baseline)
     if record.spec is None or record.spec.preset == BASELINE or baseline is not None:
         return found
-    near = _nearly(root, record.spec)
+    near = _nearly(root, record, record.spec)
     reason = f"{found.reason}; {near}" if near else found.reason
     return msgspec.structs.replace(found, reason=reason)
 
 
-def _nearly(root: Path, spec: RunSpec) -> str | None:
-    """The newest run of one device that differs in the fewest settings, and in which."""
-    wanted = baseline_of(spec)
-    found: list[tuple[str, list[str]]] = []
+def _nearly(root: Path, record: RunRecord, spec: RunSpec) -> str | None:
+    """The newest measured run of one device that differs in the fewest settings, and in which."""
+    asked: list[tuple[RunDir, list[str]]] = []
     for run in list_run_dirs(root):
         one = run.read(run.spec, RunSpec)
         if one is not None and one.preset == BASELINE:
-            batches = {"batch": (wanted.micro_batch, one.micro_batch)}
-            why = differences(wanted, one) + speed_differences(wanted, one) + _unequal(batches)
-            found.append((run.name, why))
-    name, why = min(found, key=lambda pair: len(pair[1]), default=("", []))
-    if not 0 < len(why) <= NEARLY:
-        return None
-    return say("speedup.nearly", run=name, why="; ".join(why))
+            asked.append((run, _obstacles(spec, one)))
+    best: tuple[str, list[str]] | None = None
+    for run, why in sorted(asked, key=lambda pair: len(pair[1])):
+        if len(why) > NEARLY or (best is not None and len(why) >= len(best[1])):
+            break  # Records are only read of runs whose requests could be nearer than the best.
+        candidate = _fold(run)
+        if candidate is None or candidate.steady_samples_per_s is None:
+            continue
+        why = why + unlike(record, candidate) + _other_decoder(record, candidate)
+        if 0 < len(why) <= NEARLY and (best is None or len(why) < len(best[1])):
+            best = run.name, why
+    return say("speedup.nearly", run=best[0], why="; ".join(best[1])) if best else None
+
+
+def _obstacles(spec: RunSpec, one: RunSpec) -> list[str]:
+    """What keeps a request of one device from being a baseline of `spec`; see `scaling_of`."""
+    wanted = baseline_of(spec)
+    why = differences(wanted, one) + speed_differences(wanted, one)
+    is_weak = spec.strategy != "model_parallel" and one.micro_batch == wanted.micro_batch
+    if is_weak or one.global_batch == spec.global_batch:
+        return why
+    return [*why, apart("batch", wanted.micro_batch, one.micro_batch)]
 
 
 def unlike(a: RunRecord, b: RunRecord) -> list[str]:

@@ -20,10 +20,7 @@ class Best:
 
     def __init__(self, by: str, task: str) -> None:
         if by == "accuracy" and task == "multi_label":
-            raise SetupError(
-                "best_by is accuracy, and a task with several labels per image has none; choose "
-                "auc_macro, f1_macro, map_macro or val_loss."
-            )
+            raise SetupError(say("refused.best_by"))
         self.by = by
         self.so_far: BestScore | None = None
 

@@ -24,6 +24,8 @@ from ringside.checkpoints import (
     WEIGHTS,
     About,
     Thresholds,
+    checksums_of,
+    damaged_file,
     folders_of,
 )
 from ringside.data import write_classes
@@ -70,7 +72,7 @@ def save(
             torch.save(state, fresh / STATE)
         write_classes(fresh / CLASSES, tuple(about["classes"]))
         run.write(fresh / THRESHOLDS, thresholds or Thresholds())
-        run.write(fresh / ABOUT, {"format": 1, **about})
+        run.write(fresh / ABOUT, {"format": 1, **about, "checksums": checksums_of(fresh)})
         _sync_folder(fresh)
         return _replace(run, name, fresh)
 
@@ -117,6 +119,9 @@ def load_weights(model: nn.Module, path: Path) -> None:
 def load_model(folder: Path, about: About) -> nn.Module:
     """The plain timm model of a checkpoint or exported folder, on the CPU, ready to predict."""
     arguments: dict[str, Any] = {"num_classes": len(about.classes)}
+    if damaged_file(folder, WEIGHTS):
+        reason = say("refused.damaged", name=WEIGHTS)
+        raise SetupError(say("refused.weights_unloadable", path=folder, reason=reason))
     try:
         if has_fixed_size(about.model):
             arguments["img_size"] = about.image_size

@@ -23,6 +23,7 @@ from ringside.checkpoints import (
     THRESHOLDS,
     WEIGHTS,
     About,
+    checksums_of,
     read_about,
     read_thresholds,
 )
@@ -85,10 +86,11 @@ def export(folder: Path, out: Path, kind: str) -> None:
 def _write(fresh: Path, folder: Path, about: About, model: nn.Module, kind: str) -> None:
     shutil.copyfile(folder / WEIGHTS, fresh / WEIGHTS)
     files = RunDir(fresh)
-    origin = msgspec.json.decode((folder / ABOUT).read_bytes())
-    files.write(fresh / ABOUT, {**origin, "mean": about.mean, "std": about.std})
     files.write(fresh / THRESHOLDS, read_thresholds(folder))
     write_classes(fresh / CLASSES, about.classes)
+    origin = msgspec.json.decode((folder / ABOUT).read_bytes())
+    origin |= {"mean": about.mean, "std": about.std, "checksums": checksums_of(fresh)}
+    files.write(fresh / ABOUT, origin)
     (fresh / "README.md").write_text(guide(about, kind), encoding="utf-8")
     example = torch.randn(2, 3, about.image_size, about.image_size)
     program = _PROGRAM[kind](model, example, fresh / PROGRAMS[kind])

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from timm.models import load_state_dict
 from torch import nn
 
-from ringside.checkpoints import CLASSES, WEIGHTS
+from ringside.checkpoints import ABOUT, CLASSES, WEIGHTS, damaged_file
 from ringside.data import read_classes
 from ringside.errors import RingsideError, SetupError
 from ringside.weights_file import fault_of
@@ -31,6 +31,8 @@ def start_from(model: nn.Module, source: Path, classes: tuple[str, ...]) -> str 
     A head made for other classes is left as it was initialised; the sentence returned says so. Any
     other difference in names or shapes is a SetupError.
     """
+    if (source / ABOUT).is_file() and damaged_file(source, WEIGHTS):
+        raise _unreadable(source, say("refused.damaged", name=WEIGHTS))
     weights = read_weights(source / WEIGHTS if source.is_dir() else source)
     own = model.state_dict()
     head = _head_names(model)
@@ -38,6 +40,7 @@ def start_from(model: nn.Module, source: Path, classes: tuple[str, ...]) -> str 
     if reason is not None:
         weights |= {name: own[name] for name in head}
     _refuse_differences(source, weights, own)
+    _refuse_not_finite(source, weights)
     model.load_state_dict(weights, strict=True)
     if reason is None:
         return None
@@ -123,6 +126,13 @@ def _refuse_differences(
     found = "; ".join(f"{words} {_list(names)}" for words, names in faults.items() if names)
     if found:
         raise SetupError(say("refused.weights_unfit", path=source, found=found))
+
+
+def _refuse_not_finite(source: Path, weights: dict[str, torch.Tensor]) -> None:
+    """Else the loss would be none at the first step, and the learning rate be blamed for it."""
+    found = [name for name, value in weights.items() if not torch.isfinite(value).all()]
+    if found:
+        raise _unreadable(source, say("refused.not_finite", names=_list(found)))
 
 
 def _list(names: list[str]) -> str:

@@ -27,7 +27,7 @@ from torch.distributed.checkpoint.state_dict import (
 )
 from torch.distributed.fsdp import FSDPModule
 
-from ringside.checkpoints import STATE, WEIGHTS, About
+from ringside.checkpoints import STATE, WEIGHTS, About, damaged_file
 from ringside.data import ImageData
 from ringside.errors import RunDirError, SetupError
 from ringside.events import EpochTrained
@@ -123,6 +123,8 @@ def restore(engine: Any, folder: Path) -> Progress:
 
 
 def _read(folder: Path) -> _Saved:
+    if name := damaged_file(folder):
+        raise _unusable(folder, name, say("refused.is_damaged"))
     with _readable(folder, WEIGHTS):
         weights = load_file(folder / WEIGHTS)
     with _readable(folder, STATE):
@@ -142,11 +144,13 @@ def _readable(folder: Path, name: str) -> Iterator[None]:
         raise
     except Exception as error:  # Reading damaged bytes may raise anything.
         is_away = isinstance(error, FileNotFoundError)
-        reason = "is missing" if is_away else f"cannot be read ({type(error).__name__})"
-        raise RunDirError(
-            f"The checkpoint {folder} cannot be resumed from: {name} {reason}. Start a new run "
-            "with --weights and another checkpoint, such as the run's best."
-        ) from None
+        unreadable = say("refused.is_unreadable", why=type(error).__name__)
+        reason = say("refused.is_missing") if is_away else unreadable
+        raise _unusable(folder, name, reason) from None
+
+
+def _unusable(folder: Path, name: str, reason: str) -> RunDirError:
+    return RunDirError(say("refused.checkpoint_file", path=folder, name=name, reason=reason))
 
 
 def _refuse_other_model(model: nn.Module, weights: dict[str, torch.Tensor], folder: Path) -> None:

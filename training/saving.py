@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ringside.checkpoints import WEIGHTS, Thresholds, read_about, read_thresholds
+from ringside.checkpoints import WEIGHTS, Thresholds, folders_of, read_about, read_thresholds
 from ringside.class_scores import (
     ClassTables,
     EpochClasses,
@@ -127,12 +127,10 @@ class Saver:
         """Hours of training are worth more than one checkpoint: say it once, and go on."""
         if name not in self._failing:
             reason = str(error).rstrip(".")
-            self.writer.write(
-                Warned(
-                    code="checkpoint",
-                    message=say("noted.no_checkpoint", name=name, reason=reason),
-                )
-            )
+            has_one = any((folder / WEIGHTS).exists() for folder in folders_of(self.run, name))
+            key = "noted.no_checkpoint" if has_one else "noted.no_first_checkpoint"
+            message = say(key, name=name, reason=reason)
+            self.writer.write(Warned(code="checkpoint", message=message))
         self._failing.add(name)
 
 

@@ -16,7 +16,7 @@ from app.views.naming import short_name
 from app.views.prediction import prediction_lines
 from ringside.compare import ComparedRun, Comparison, compare
 from ringside.errors import SpecError
-from ringside.run import fold_run, require_spec
+from ringside.run import RunRecord, fold_run, require_spec
 from ringside.rundir import find_run, runs_root
 from ringside.scores import Metric
 from ringside.words import say
@@ -30,15 +30,22 @@ DIFFERENCES = ("column.auc", "column.f1", "column.map")
 """Keys of the words."""
 
 
+def _refuse_same(records: Sequence[RunRecord]) -> None:
+    """SpecError where all names are those of one run."""
+    if len({record.id for record in records}) == 1:
+        raise SpecError(say("compare.same_run", name=records[0].name))
+
+
 def run(run_ids: Sequence[str], *, baseline: str | None, classes: bool, as_json: bool) -> None:
     """Print runs side by side; `baseline` is what the others are measured against."""
-    if len(set(run_ids)) + (baseline is not None and baseline not in run_ids) < 2:
+    if len(run_ids) + (baseline is not None) < 2:
         raise SpecError(say("compare.needs_two"))
     root = runs_root()
     records = [fold_run(find_run(root, run_id)) for run_id in run_ids]
     chosen = fold_run(find_run(root, baseline)) if baseline is not None else None
     for record in [*records, *([chosen] if chosen else [])]:
         require_spec(record)
+    _refuse_same([*records, *([chosen] if chosen else [])])
     found = compare(root, records, chosen)
     if as_json:
         from app.commands.reading import print_json

@@ -24,7 +24,9 @@ def run(run_ids: Sequence[str], *, against: str | None, as_json: bool) -> int:
     records = _records(run_ids)
     reference = _records(against.split(",")) if against is not None else []
     if len(records) + len(reference) < 2:
-        raise SpecError(say("compare.needs_two"))
+        if len(run_ids) < 2:
+            raise SpecError(say("compare.needs_two"))
+        raise SpecError(say("compare.same_run", name=records[0].name))
     found = answers(records, reference)
     if as_json:
         from app.commands.reading import print_json

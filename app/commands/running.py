@@ -245,7 +245,8 @@ def ending(record: RunRecord) -> str:
         told = say("terminal.rank_said", rank=record.failure.rank, sentence=failed)
     else:
         told = orphan_sentence(RunDir(Path(record.path))) or say("run.owner_gone")
-    return say("following.ended", state=state, sentence=told)
+    first = say("following.ended", state=state, sentence=told)
+    return "\n".join((first, *failure_lines(record)))
 
 
 def stop(run_id: str, *, after_epoch: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -68,15 +69,21 @@ def delete(run_ids: list[str], *, yes: bool) -> int:
     if not (yes or _agreed(say("shelf.ask_terminal", what=what))):
         print(say("shelf.kept"))
         return 0
-    for run in runs:
-        require_deletable(root, run)
+    ended = [require_deletable(root, run) for run in runs]
     try:
-        for run, size in zip(runs, sizes, strict=True):
+        for run, size, num_ended in zip(runs, sizes, ended, strict=True):
             move_aside(root, run)
-            print(say("shelf.deleted", run=run.id, size=figures.size(size.num_bytes)))
+            print(_deleted(run, figures.size(size.num_bytes), num_ended))
     finally:
         emptied = _emptied(root)
     return 0 if emptied else 1
+
+
+def _deleted(run: RunDir, size: str, num_ended: int) -> str:
+    if not num_ended:
+        return say("shelf.deleted", run=run.id, size=size)
+    key = "shelf.deleted_ended_one" if num_ended == 1 else "shelf.deleted_ended"
+    return say(key, run=run.id, size=size, n=num_ended)
 
 
 def _emptied(root: Path) -> bool:
@@ -109,12 +116,23 @@ def _print_leftovers(found: list[Leftover], left: list[Leftover], *, clean: bool
     if not found:
         print(say("shelf.clear"), file=sys.stderr)
     elif not clean:
+        for line in _orphan_lines(found):
+            print(line, file=sys.stderr)
         print(say("shelf.left_hint"), file=sys.stderr)
     elif left:
         pids = ", ".join(str(one.pid) for one in left)
         print(say("shelf.survivors", pids=pids), file=sys.stderr)
     else:
         print(say("shelf.ended_count", n=len(found)))
+
+
+def _orphan_lines(found: list[Leftover]) -> Iterator[str]:
+    """Of the runs that are lost without a record: they may still train, which is no leftover."""
+    from ringside.launch.reconcile import orphan_sentence
+
+    for run in (RunDir(runs_root() / run_id) for run_id in sorted({one.run for one in found})):
+        if sentence := orphan_sentence(run):
+            yield say("following.told", run=run.name, sentence=sentence)
 
 
 def _cells(one: Leftover) -> tuple[str, ...]:

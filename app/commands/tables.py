@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from app.views.classes import table_notes, table_title
-from app.views.counts import count_lines, label_scores
+from app.views.counts import count_lines, epoch_name, label_scores
 from app.views.ending import failure_lines
 from app.views.prediction import prediction_lines
 from app.views.queue import launch_lines
@@ -21,7 +21,7 @@ from app.views.watching import remedy_lines, watch_lines
 from ringside.class_scores import EpochClasses, read_class_scores
 from ringside.imported import read_imported
 from ringside.launch.reconcile import orphan_sentence
-from ringside.run import EpochRow, RunRecord
+from ringside.run import RunRecord
 from ringside.rundir import RunDir
 from ringside.sentences import plan_sentence
 from ringside.speedup import SpeedUp, speedup_of
@@ -66,7 +66,7 @@ def print_record(root: Path, record: RunRecord) -> None:
     for line in launch_lines(record):
         console.print(line, soft_wrap=True)
     if record.epochs:
-        console.print(epoch_table(record.epochs))
+        console.print(epoch_table(record))
     if sentence := label_scores(record.epochs):
         console.print(sentence, soft_wrap=True)
     for line in count_lines(record):
@@ -95,13 +95,13 @@ def _end_lines(record: RunRecord) -> Iterator[str]:
     yield from remedy_lines(record)
 
 
-def epoch_table(epochs: list[EpochRow]) -> Table:
+def epoch_table(record: RunRecord) -> Table:
     """Epochs as rows."""
     names = ("epoch", "time", "rate", "loss", "auc", "f1_macro", "f1_micro", "evaluated")
     table = plain_table(*(say(f"terminal.{name}") for name in names))
-    for row in epochs:
+    for row in record.epochs:
         table.add_row(
-            str(row.epoch),
+            epoch_name(row, record),
             seconds(row.whole_time_s),
             number(row.samples_per_s, ",.0f"),
             number(row.train_loss, ".4f"),

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Literal
+
 from app.views import figures
+from ringside.class_scores import EpochClasses, epoch_classes, read_class_scores
 from ringside.run import EpochRow, RunRecord
+from ringside.rundir import RunDir
 from ringside.words import catalogue, say, say_few
 from ringside.words.retelling import retold
 
 EARLY_STOP = "early-stop"
+ClassScore = Literal["average_precision", "f1"]
+MEANS: tuple[tuple[ClassScore, str], ...] = (("f1", "f1_macro"), ("average_precision", "map_macro"))
+"""Scores of a class, and the means over the classes that have them."""
 
 
 def count_lines(record: RunRecord) -> list[str]:
     """Images that fill no step, collectives of a step, and steps that the loss scaler skipped."""
-    return [*_coverage(record), *left_out_lines(record), *_collectives(record), *_skipped(record)]
+    means = (*_coverage(record), *_other_means(record))
+    return [*means, *left_out_lines(record), *_collectives(record), *_skipped(record)]
 
 
 def epoch_lines(record: RunRecord) -> tuple[str, ...]:
     """What belongs below the epochs: which images and steps are not in them, why they ended."""
     stops = [retold(warning.message) for warning in record.warnings if warning.code == EARLY_STOP]
-    counted = (*_coverage(record), *left_out_lines(record), *_skipped(record), *_averaged(record))
-    return (*counted, *stops)
+    means = (*_coverage(record), *_other_means(record))
+    counted = (*left_out_lines(record), *_skipped(record), *_averaged(record))
+    return (*means, *counted, *stops)
 
 
 def step_lines(record: RunRecord) -> tuple[str, ...]:
@@ -36,8 +46,17 @@ def label_scores(epochs: list[EpochRow]) -> str | None:
         "run.label_scores",
         epoch=row.epoch,
         hamming=figures.DASH if row.hamming_loss is None else f"{row.hamming_loss:.4f}",
-        tuned=figures.score(row.f1_macro_tuned),
+        # Tuned are the classes that have an AUC, which are named with it: less than macro F1 has.
+        tuned=_over(figures.score(row.f1_macro_tuned), over_classes(row)),
     )
+
+
+def epoch_name(row: EpochRow, record: RunRecord) -> str:
+    """The number of an epoch, and of which steps its figures are where a run went on midway."""
+    steps, num = record.started.steps_per_epoch if record.started else 0, row.num_optimizer_steps
+    if num is None or num >= steps:
+        return str(row.epoch)
+    return say("run.part_of_epoch", epoch=row.epoch, n=num, total=steps)
 
 
 def over_classes(row: EpochRow) -> str:
@@ -48,10 +67,30 @@ def over_classes(row: EpochRow) -> str:
     return say("run.over", n=row.num_auc_classes, m=total)
 
 
+def classes_with(record: RunRecord, row: EpochRow, name: ClassScore) -> tuple[int, int] | None:
+    """How many classes of an epoch have this score, and how many there are; None: not known."""
+    scored = _classes_of(record, row)
+    if scored is None:
+        return None
+    defined = [one for one in scored.classes if getattr(one, name) is not None]
+    return len(defined), len(scored.classes)
+
+
+def _classes_of(record: RunRecord, row: EpochRow) -> EpochClasses | None:
+    return epoch_classes(read_class_scores(RunDir(Path(record.path))), row.epoch)
+
+
+def _over(value: str, over: str) -> str:
+    return say("following.auc_over", auc=value, over=over) if over else value
+
+
+def _last_scored(record: RunRecord) -> EpochRow | None:
+    return next((row for row in reversed(record.epochs) if row.num_evaluated is not None), None)
+
+
 def _coverage(record: RunRecord) -> list[str]:
     """Which classes the means of the last evaluated epoch leave out, and why."""
-    scored = (row for row in reversed(record.epochs) if row.num_evaluated is not None)
-    row = next(scored, None)
+    row = _last_scored(record)
     if row is None or not (over := over_classes(row)):
         return []
     undefined = [name for name in row.undefined_classes if name not in row.untrained_classes]
@@ -59,6 +98,29 @@ def _coverage(record: RunRecord) -> list[str]:
     reasons = "; ".join(say(key, names=say_few(names)) for key, names in named if names)
     auc = figures.score(row.auc_macro)
     return [say("run.coverage", epoch=row.epoch, auc=auc, over=over, reasons=reasons)]
+
+
+def _other_means(record: RunRecord) -> list[str]:
+    """Of macro F1 and mAP the same: they leave out fewer classes than the AUC does."""
+    row = _last_scored(record)
+    found = _classes_of(record, row) if row else None
+    if row is None or found is None:
+        return []
+    return [line for mean in MEANS if (line := _mean_line(row, found, *mean))]
+
+
+def _mean_line(row: EpochRow, found: EpochClasses, name: ClassScore, mean: str) -> str:
+    without = [one for one in found.classes if getattr(one, name) is None]
+    if not without:
+        return ""
+    untrained = [one.name for one in without if one.is_untrained]
+    undefined = [one.name for one in without if not one.is_untrained]
+    named = (("run.untrained", untrained), (f"run.without_{name}", undefined))
+    reasons = "; ".join(say(key, names=say_few(names)) for key, names in named if names)
+    num = len(found.classes)
+    over = say("run.over", n=num - len(without), m=num)
+    value = figures.score(getattr(row, mean))
+    return say(f"run.{mean}_over", epoch=row.epoch, value=value, over=over, reasons=reasons)
 
 
 def left_out_lines(record: RunRecord) -> list[str]:

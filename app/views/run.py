@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from app.views import figures
 from app.views.classes import ClassTable, class_tables
-from app.views.counts import EARLY_STOP, epoch_lines, step_lines
+from app.views.counts import EARLY_STOP, classes_with, epoch_lines, epoch_name, step_lines
 from app.views.ending import failure_lines
 from app.views.hanging import HangView, hang_lines, hang_view
 from app.views.ranks import RankSplit, rank_split
@@ -126,7 +126,7 @@ def run_view(record: RunRecord, baseline: RunRecord | None) -> RunView:
         state=record.state,
         facts=(spec.preset, spec.model, spec.data.label, progress(record)),
         tiles=tuple(_tiles(record, gain)),
-        epochs=tuple(_epoch_line(row, gain) for row in record.epochs),
+        epochs=tuple(_epoch_line(row, record, gain) for row in record.epochs),
         step=step_view(windows),
         ending=_ending(record),
         warnings=tuple(
@@ -186,8 +186,7 @@ def _tiles(record: RunRecord, gain: SpeedUp) -> Iterator[Tile]:
     yield _speedup_tile(gain)
     scored = next((row for row in reversed(record.epochs) if row.num_evaluated), None)
     yield _auc_tile(record, scored)
-    f1 = scored.f1_macro if scored else None
-    yield Tile(figures.score(f1), say("tile.f1"))
+    yield _f1_tile(record, scored)
     yield _time_tile(record)
 
 
@@ -235,13 +234,21 @@ def _auc_tile(record: RunRecord, scored: EpochRow | None) -> Tile:
     return Tile(figures.score(scored.auc_macro), label)
 
 
-def _epoch_line(row: EpochRow, gain: SpeedUp) -> tuple[str, ...]:
+def _f1_tile(record: RunRecord, scored: EpochRow | None) -> Tile:
+    counted = classes_with(record, scored, "f1") if scored else None
+    label = say("tile.f1")
+    if counted is not None and counted[0] < counted[1]:
+        label = say("tile.f1_classes", n=counted[0], m=counted[1])
+    return Tile(figures.score(scored.f1_macro if scored else None), label)
+
+
+def _epoch_line(row: EpochRow, record: RunRecord, gain: SpeedUp) -> tuple[str, ...]:
     """The cells of one row of the epoch table."""
     base = gain.baseline_samples_per_s
     speed = figures.ratio(row.samples_per_s / base) if base else figures.DASH
     speed = say("run.profiled") if row.profiled else speed
     return (
-        str(row.epoch),
+        epoch_name(row, record),
         figures.seconds(row.whole_time_s),
         figures.count(row.samples_per_s),
         say("run.warm_up") if row.epoch == 1 else speed,

@@ -15,7 +15,7 @@ import msgspec
 from ringside.data import sources
 from ringside.data.folder.labels import parse_separator
 from ringside.data.folder.table import TABLE_SUFFIXES
-from ringside.data.images import ImageData
+from ringside.data.images import ImageData, Task
 from ringside.errors import DataError, nearest
 from ringside.spec import DataSpec
 from ringside.words import say
@@ -90,6 +90,12 @@ def count_training(spec: DataSpec, enough: int) -> int | None:
     """
     counts = getattr(_source(spec.source), "num_training", None)
     return cast("int | None", counts(spec, enough)) if counts else None
+
+
+def task_of(spec: DataSpec) -> Task | None:
+    """One class a picture or any number; None where saying so takes more than a moment."""
+    tells = getattr(_source(spec.source), "task_of", None)
+    return cast("Task | None", tells(spec)) if tells else None
 
 
 def _source(name: str) -> _Source:

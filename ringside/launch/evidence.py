@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ringside.checkpoints import STATE, folders_of, read_about
+from ringside.checkpoints import STATE, WEIGHTS, damaged_file, folders_of, read_about
 from ringside.errors import RingsideError
 from ringside.launch.blame import place
 from ringside.launch.inquest import Finding, Traces
@@ -17,6 +17,9 @@ from ringside.spec import RunSpec
 from ringside.words import say
 
 READS_PICTURES = ("compile", "train", "evaluate")
+REFUSES_CHECKPOINT = ("files", "setup")
+"""What a run dies of before it has trained a step."""
+
 EVIDENCE = ("rank*.error.json", "rank*.stack.txt", "rank*.stacks.txt", "flight_rank*")
 
 
@@ -25,6 +28,7 @@ class Resumable(NamedTuple):
 
     standing: Standing
     run: str
+    is_own: bool = True
 
 
 def last_checkpoint(run: RunDir, spec: RunSpec | None) -> Resumable | None:
@@ -35,12 +39,17 @@ def last_checkpoint(run: RunDir, spec: RunSpec | None) -> Resumable | None:
             continue
         try:
             about = read_about(folder)
-        except RingsideError:
-            continue  # Damaged: nobody can go on from it.
+            is_whole = (folder / WEIGHTS).exists() and damaged_file(folder) is None
+        except (RingsideError, OSError):
+            continue
+        if not is_whole:
+            continue  # Nobody can go on from it.
         own = folder.is_relative_to(run.path)
         path = str(folder.relative_to(run.path) if own else folder)
         name = run.name if own else RunDir(Path(about.run or "")).name
-        return Resumable(Standing(path=path, epoch=about.epoch or 1, step=about.step or 0), name)
+        return Resumable(
+            Standing(path=path, epoch=about.epoch or 1, step=about.step or 0), name, own
+        )
     return None
 
 
@@ -50,6 +59,8 @@ def advice(found: Resumable | None, cause: Finding, mark: Mark | None) -> str:
     What a person has to mend is said first: started again as it is, the run would fail again.
     """
     bad_picture = cause.cause == "data" and mark is not None and mark.phase in READS_PICTURES
+    if found is not None and not found.is_own and cause.cause in REFUSES_CHECKPOINT:
+        return say("ended.mend")  # It was this checkpoint that could not be resumed from.
     if found is not None:
         key = "mend_file_and_resume" if bad_picture else "resume"
         return say(f"ended.{key}", run=found.run, step=found.standing.step)

@@ -14,7 +14,7 @@ from ringside.errors import RingsideError
 from ringside.identity import boot_id, run_processes
 from ringside.launch.ladder import stop_ladder
 from ringside.launch.locks import run_lock
-from ringside.launch.verdict import judge, name_processes
+from ringside.launch.verdict import has_trained_all, judge, name_processes
 from ringside.records import is_local, owner_is_alive, rank_errors, read_owner, write_exit
 from ringside.rundir import RunDir, list_run_dirs
 from ringside.words import DEFAULT, say, speaking
@@ -111,7 +111,8 @@ def _why_forsaken(run: RunDir) -> str | None:
     if owner.waiting:
         return say("ended.supervisor_in_queue", DEFAULT)
     who = "supervisor" if owner.kind == "supervisor" else "trainer"
-    return say(f"ended.{who}_gone", DEFAULT)
+    # Ranks can come to their end without an owner; then nothing was lost but the record.
+    return say(f"ended.{who}_gone{'_trained' * has_trained_all(run)}", DEFAULT)
 
 
 def _is_ours(run: RunDir) -> bool:

@@ -98,6 +98,12 @@ def _ended_in_profile(run: RunDir) -> bool:
     return False
 
 
+def has_trained_all(run: RunDir) -> bool:
+    """Whether the trainer itself wrote that it came to its planned end."""
+    finished = [event for event in _events(run) if isinstance(event, RunFinished)]
+    return bool(finished) and finished[-1].reason == "completed"
+
+
 def _events(run: RunDir) -> list[Event]:
     try:
         return decode_lines(run.events.read_bytes())

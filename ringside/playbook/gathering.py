@@ -230,14 +230,12 @@ def _preset_of(record: RunRecord, redactor: Redactor) -> tuple[str, PresetFile]:
 
 
 def exact_command(spec: RunSpec) -> str:
-    """`ringside run ...` for this request, with all that was asked for by flags."""
-    flagged = {key.partition(".")[::2] for key, source in spec.sources.items() if source == "flag"}
-    precision = {"mixed_precision": spec.accelerate.mixed_precision}
-    said = precision if ("accelerate", "mixed_precision") in flagged else {}
-    command = command_line.command(spec, settings=said)
-    further = ["--seed", str(spec.seed)] if ("seed", "") in flagged else []
-    further += ["--profile", str(spec.profile_steps)] if spec.profile_steps else []
-    return " ".join([command, *further])
+    """`ringside run ...` for this request, without what was of its machine and its day alone."""
+    sources = {key: source for key, source in spec.sources.items() if key != "gpu_ids"}
+    anywhere = msgspec.structs.replace(
+        spec, sources=sources, weights=None, queue=False, beside=False, time_limit_s=None, retries=0
+    )
+    return command_line.command(anywhere)
 
 
 def preset_text(file: PresetFile) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.data import DataReport, parse_data
-from ringside.errors import RingsideError
+from ringside.errors import OtherTaskError, RingsideError, UnevenBatchError
 from ringside.hardware import Hardware
 from ringside.machine import GpuState
 from ringside.preflight.items import Item
@@ -95,8 +95,12 @@ def _faults(request: RunRequest, hardware: Hardware, error: RingsideError) -> It
             break  # nothing can be said of any field without its preset
         try:
             _try(name, request, hardware, faulty)
+        except OtherTaskError:
+            pass  # of the task of `ENOUGH`, which is not the one asked for
         except RingsideError as found:
-            told.setdefault(str(found), name)
+            # The whole request knows how many images there are, and so which batches can be.
+            is_same = isinstance(found, UnevenBatchError) and isinstance(error, UnevenBatchError)
+            told.setdefault(str(error if is_same else found), name)
     told.setdefault(str(error), None)
     for sentence, field_name in told.items():
         yield Item(code="request", level="error", sentence=sentence, field=field_name)

@@ -59,15 +59,19 @@ def check_deletable(root: Path, run: RunDir) -> None:
         _require_over(root, run)
 
 
-def require_deletable(root: Path, run: RunDir) -> None:
+def require_deletable(root: Path, run: RunDir) -> int:
     """Raise RunDirError, which says what to do, unless the run can be deleted.
 
-    The books of one whose owner is gone are closed first, which ends what is left of it.
+    The books of one whose owner is gone are closed first, which ends what is left of it; returns
+    how many processes that were.
     """
     _require_ours(root, run)
+    num_ended = 0
     if not run.exit.exists():
-        reconcile(run)
+        num_left = len(run_processes(run.id))
+        num_ended = num_left if reconcile(run) else 0
     _require_over(root, run)
+    return num_ended
 
 
 def _require_ours(root: Path, run: RunDir) -> None:

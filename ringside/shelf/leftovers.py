@@ -1,5 +1,6 @@
 """Processes that still run though their run has ended: found by the run's token, ended on request.
 
+Those of a lost run are among them: they may still train, but nobody answers for them any more.
 Only processes of this user that carry the token (`RINGSIDE_RUN`) of a run in this folder.
 """
 
@@ -82,6 +83,9 @@ def _ended_state(root: Path, run_id: str) -> str | None:
         return None  # written by a newer Ringside
     if record.state not in FINAL_STATES:
         return None
+    if record.exit is None:
+        # Its owner is gone. Its ranks may still write events, so their time says nothing.
+        return record.state
     ended = record.finished_t or record.last_event_t or 0.0
     return record.state if time.time() - ended > SETTLED_S else None
 

@@ -97,7 +97,7 @@ def test_show_prints_classes_when_asked_and_else_how(ringside, run):
     code, out, _ = ringside("show", "calm-fox")
     assert code == 0
     assert "2 classes one by one: ringside show calm-fox --classes" in out
-    assert "never" not in out
+    assert "counts at 0.5" not in out
     _, out, _ = ringside("show", "calm-fox", "--classes")
     assert out.index("last epoch 3") < out.index("best epoch 2")
     assert re.search(r"^never +– +– +0\.250 +7 +8 +22 +283 +– +–$", out, re.MULTILINE)

@@ -13,6 +13,7 @@ import pytest
 
 from app import cli
 from ringside import __version__
+from ringside.overrides import OPTION_OF
 from ringside.run import RunDir, fold_run
 
 CLONE = Path(cli.__file__).parents[1]
@@ -106,6 +107,10 @@ def story(make_spec, write_run):
 
 
 # --- what scripts rely on ---------------------------------------------------------------------
+
+
+def test_a_setting_that_is_an_option_is_sent_to_one_that_there_is():
+    assert set(OPTION_OF.values()) <= set(FLAGS["run"].split())
 
 
 @pytest.mark.parametrize("command", FLAGS)
@@ -281,9 +286,10 @@ def test_compare_against_a_chosen_baseline(ringside, story, make_spec, write_run
     assert (compared["baseline"], compared["reference"]) == (BASE, BASE)
     assert [run["id"][16:] for run in compared["runs"]] == ["calm-fox", "swift-hare", "warm-seal"]
     assert ringside("compare", "swift", "--baseline", "calm")[0] == 0
-    code, _, err = ringside("compare", "swift", "--baseline", "swift")
-    assert code == 2
-    assert "two runs or more" in err
+    for argv in (("swift", "--baseline", "swift"), ("swift", "swift"), ("swift", "swift-hare")):
+        code, _, err = ringside("compare", *argv)
+        assert code == 2
+        assert "all of one run, swift-hare; compare needs two runs or more" in err
 
 
 def test_compare_by_class(ringside, story):
@@ -475,6 +481,9 @@ def test_the_version(ringside):
         ("run ddp --set lerning_rate=1", "'learning_rate'"),
         ("run ddp --processes 1000", "1000 processes"),
         ("run ddp --dry-run --seed -1", "seed"),
+        ("run ddp --dry-run --batch abc", "abc"),
+        ("run ddp --dry-run --time-limit 0s", "time limit 0 s"),
+        ("run ddp --dry-run --model=", "no model ''"),
         ("run ddp --no-such-flag", "--no-such-flag"),
         ("frobnicate", "frobnicate"),
         ("show", "There are none yet"),

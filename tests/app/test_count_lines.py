@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from app.commands.running import epoch_line
+from app.commands.tables import print_record
 from app.page.draw.runs import epoch_table
-from app.views.counts import count_lines, over_classes, step_lines
+from app.views.counts import count_lines, label_scores, over_classes, step_lines
 from app.views.run import run_view
+from ringside.class_scores import ClassTables, EpochClasses, write_class_scores
 from ringside.events import Warned
 from ringside.run import fold_run
+from ringside.rundir import RunDir
+from ringside.scores import ClassScores
 
 
 @pytest.fixture
@@ -44,6 +49,68 @@ def test_a_mean_says_over_how_many_classes_it_is(record):
     )
     assert run_view(found, None).epoch_lines == (line,)
     assert "  AUC 0.800 over 7 of 10 classes  F1 0.400" in epoch_line(found.epochs[-1], found)
+
+
+@pytest.fixture
+def half_scored(record):
+    """Five classes: one was never trained, one is not in validation, one in all of it."""
+
+    def scored(name: str, auc: float | None, precision: float | None, f1: float | None, num: int):
+        return ClassScores(
+            name=name, support=1, auc=auc, average_precision=precision, f1=f1, true_positives=1,
+            false_positives=0, false_negatives=0, true_negatives=1, threshold_tuned=auc,
+            f1_tuned=auc, num_trained=num,
+        )  # fmt: skip
+
+    found = record({}, {})
+    classes = (
+        scored("a", 0.9, 0.8, 0.7, 5), scored("b", 0.7, 0.6, 0.5, 5),
+        scored("always", None, 1.0, 1.0, 5), scored("absent", None, None, None, 5),
+        scored("new", None, None, None, 0),
+    )  # fmt: skip
+    last = EpochClasses(epoch=3, task="multi_label", num_evaluated=50, threshold=0.5,
+                        classes=classes)  # fmt: skip
+    write_class_scores(RunDir(Path(found.path)), ClassTables(last=last))
+    row = found.epochs[-1]
+    row.num_auc_classes, row.undefined_classes = 2, ("always", "absent", "new")
+    row.untrained_classes = ("new",)
+    row.hamming_loss, row.f1_macro_tuned = 0.1, 0.8
+    return found
+
+
+def test_every_mean_says_over_how_many_classes_it_is(half_scored):
+    never = "never trained, so in no mean over classes: new"
+    means = (
+        "epoch 3: macro F1 0.400 over 3 of 5 classes; "
+        f"{never}; neither in validation nor predicted: absent",
+        "epoch 3: mAP 0.300 over 3 of 5 classes; "
+        f"{never}; without a positive in validation: absent",
+    )
+    assert tuple(count_lines(half_scored)[1:]) == means
+    view = run_view(half_scored, None)
+    assert view.epoch_lines[1:3] == means
+    assert "macro F1 at 0.5 · 3 of 5 classes" in [tile.label for tile in view.tiles]
+    tuned = label_scores(half_scored.epochs)
+    assert "macro F1 0.800 over 2 of 5 classes if each class had its best threshold" in tuned
+
+
+def test_an_epoch_without_its_class_scores_claims_nothing_of_them(half_scored):
+    half_scored.epochs[-1].epoch = 2
+    assert len(count_lines(half_scored)) == 1
+    assert "macro F1 at 0.5" in [tile.label for tile in run_view(half_scored, None).tiles]
+
+
+def test_an_epoch_that_was_gone_on_with_midway_is_marked(record, capsys):
+    found = record({}, {})
+    assert [cells[0] for cells in run_view(found, None).epochs] == ["1", "2", "3"]
+    found.epochs[1].num_optimizer_steps = 88
+    view = run_view(found, None)
+    assert [cells[0] for cells in view.epochs] == ["1", "2 (88 of 100 steps)", "3"]
+    assert "2 (88 of 100 steps)" in epoch_table(view)
+    print_record(Path(found.path).parent, found)
+    shown = capsys.readouterr().out
+    assert "2 (88 of 100 steps)" in shown
+    assert shown.count("of 100 steps") == 1
 
 
 def test_nothing_was_counted(record):

@@ -76,6 +76,7 @@ def test_the_json_has_the_documented_keys(ringside, trained):
     ("argv", "sentence"),
     [
         ("compare calm --gate", "two runs or more"),
+        ("compare calm calm-fox --gate", "all of one run, calm-fox"),
         ("compare calm swift --against calm", "needs `--gate`"),
         ("compare calm swift --gate --baseline calm", "not `--baseline`"),
         ("compare calm warm --gate", "kept no predictions"),

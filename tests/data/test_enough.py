@@ -68,6 +68,31 @@ def test_no_batch_is_named_where_none_works(add_images: AddImages) -> None:
         resolved("ddp_accum4", root, batch=2)
 
 
+@pytest.mark.parametrize(
+    ("preset", "fields", "choices"),
+    [
+        ("ddp", {"batch": 35}, "34 or 36"),
+        ("ddp", {"batch": 37}, "36"),
+        ("ddp", {"batch": 99}, "36"),
+        ("ddp_accum4", {"batch": 9}, "8"),
+        ("ddp_accum4", {"batch": 33, "keep_global_batch": True}, "32"),
+    ],
+)
+def test_a_batch_that_cannot_be_split_names_none_that_the_data_refuse(
+    photos: str, preset: str, fields: dict[str, Any], choices: str
+) -> None:
+    with pytest.raises(SpecError, match=rf"cannot be split .*; choose {choices}\.$"):
+        resolved(preset, photos, **fields)
+    for choice in choices.split(" or "):
+        assert resolved(preset, photos, **{**fields, "batch": int(choice)}).global_batch <= 37
+
+
+def test_an_uneven_batch_names_none_where_none_works(add_images: AddImages) -> None:
+    root = str(add_images("a/1.png", "a/2.png", "b/1.png", "b/2.png"))
+    with pytest.raises(SpecError, match="too few training images for any that can; add images"):
+        resolved("ddp_accum4", root, batch=3, keep_global_batch=True)
+
+
 @pytest.mark.parametrize("name", [s.name for s in source_names() if s.name != "folder"])
 def test_counting_agrees_with_opening(name: str) -> None:
     spec = parse_data(name)

@@ -18,7 +18,7 @@ from PIL import Image
 
 from app import cli
 from ringside.data import check_data, decode_rgb, evaluation_crop, open_data, parse_data
-from ringside.data.discovery import count_training
+from ringside.data.discovery import count_training, task_of
 from ringside.data.images import FileImages, ImageData
 from ringside.data.prepare import planning, writing
 from ringside.data.prepare.files import INDEX, MARKER, PIXELS, Recipe, read_marker
@@ -99,6 +99,7 @@ def test_classes_splits_and_names_stay(photos: Path, recipe: Recipe, cache: Path
     assert data.title == f"{source.title} (prepared)"
     assert data.notes[0] == f"Prepared from {photos}: {recipe.label}."
     assert count_training(data.spec, 1) == len(data.train)
+    assert task_of(data.spec) == data.task
     report = check_data(data.spec)
     assert (report.is_fine, report.num_usable) == (True, 12)
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from ringside.errors import SpecError
 from ringside.hardware import read_hardware
 from ringside.launch.local import create_run, start, start_run
 from ringside.request import continue_run
@@ -85,7 +86,12 @@ def test_a_damaged_checkpoint_is_a_sentence(interrupted_run, root, make_request)
     spec = as_another("single", first, make_request)
     record = wait_for_end(start_run(spec, read_hardware(), root))
     assert record.state == "failed"
-    assert "cannot be resumed from" in record.failure.sentence
+    assert "cannot be resumed from: training.pt is damaged" in record.failure.sentence
+    assert record.exit.failure.checkpoint is None
+    assert "ringside resume" not in record.exit.failure.advice
+    (first.checkpoints / "last/training.pt").unlink()
+    with pytest.raises(SpecError, match=r"has weights but no training\.pt.*--weights "):
+        continue_run(first, read_hardware())
     shutil.rmtree(first.checkpoints / "last")
     with pytest.raises(Exception, match="no checkpoint to resume from"):
         continue_run(first, read_hardware())

@@ -86,6 +86,21 @@ def test_of_an_abandoned_run_the_books_are_closed_too(
     assert read_exit(run).state == "lost"
 
 
+def test_a_lost_run_that_trains_on_is_listed_however_new_its_last_event(
+    make_spec, write_run, root, start
+):
+    import time
+
+    run = write_run(make_spec("ddp"), RUN, state=None)
+    write_owner(run, "supervisor")
+    gone = ProcessIdentity(pid=2**22 + 1, create_time=1.0, boot_id=boot_id())
+    run.write(run.owner, msgspec.structs.replace(read_owner(run), process=gone))
+    with run.events.open("a") as events:
+        events.write(f'{{"kind": "phase_started", "t": {time.time()}, "phase": "train"}}\n')
+    left = start(RUN)
+    assert [(one.state, one.pid) for one in find_leftovers(root)] == [("lost", left.pid)]
+
+
 def test_a_process_may_outlive_its_record_by_a_moment(make_spec, write_run, root, start):
     import time
 

@@ -7,9 +7,11 @@ import signal
 
 import pytest
 
+from app.views.run import run_view
 from ringside.identity import run_processes, wait_gone, wait_until
 from ringside.launch import local
 from ringside.records import read_exit, read_owner
+from ringside.run import fold_run
 
 WORKERS = """
 import subprocess, sys
@@ -57,6 +59,49 @@ def test_stop_ends_what_still_runs(orphaned, ringside):
     assert not run_processes(orphaned.id)
     assert read_exit(orphaned).state == "lost"
     assert "has ended already: lost" in ringside("stop", orphaned.name)[1]
+
+
+def test_leftovers_names_it_and_delete_says_what_it_ended(orphaned, ringside):
+    code, out, err = ringside("leftovers")
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert all(line.split()[:2] == [orphaned.id, "lost"] for line in out.splitlines())
+    assert f"3 processes still run; `ringside stop {orphaned.name}` ends them." in err
+
+    code, out, _ = ringside("delete", orphaned.name, "--yes")
+    assert code == 0
+    assert out.endswith("; 3 processes of it still ran and were ended\n")
+    assert not run_processes(orphaned.id)
+    assert not orphaned.path.exists()
+
+
+def test_a_lost_run_tells_from_which_step_it_can_go_on(orphaned, ringside):
+    how = f"`ringside resume {orphaned.name}` goes on from step 10."
+    assert how not in ringside("show", orphaned.name)[1]
+    for process in run_processes(orphaned.id):
+        os.kill(process.pid, signal.SIGKILL)
+    assert wait_until(lambda: not run_processes(orphaned.id), 5.0)
+    assert how in ringside("show", orphaned.name)[1].splitlines()
+    assert ringside("watch", orphaned.name)[1].splitlines()[-1] == how
+
+    ringside("stop", orphaned.name)
+    assert read_exit(orphaned).state == "lost"
+    assert how in ringside("show", orphaned.name)[1].splitlines()
+    assert how in run_view(fold_run(orphaned), None).ending.more
+
+
+def test_training_that_finished_alone_is_said_and_needs_no_resume(orphaned, ringside):
+    for process in run_processes(orphaned.id):
+        os.kill(process.pid, signal.SIGKILL)
+    assert wait_until(lambda: not run_processes(orphaned.id), 5.0)
+    orphaned.events.write_text(
+        '{"kind": "run_finished", "t": 9.0, "reason": "completed", "total_time_s": 4.0}\n'
+    )
+    ringside("stop", orphaned.name)
+    reason = "Its supervisor ended without an exit record; training had finished all the same."
+    assert read_exit(orphaned).reason == reason
+    shown = ringside("show", orphaned.name)[1]
+    assert reason in shown
+    assert "goes on from step" not in shown
 
 
 def test_resume_closes_the_books_of_a_run_of_which_nothing_is_left(orphaned, ringside, monkeypatch):

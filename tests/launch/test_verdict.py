@@ -6,7 +6,10 @@ import pytest
 
 from ringside.events import EventWriter, PhaseStarted, RunFinished, StopAgreed
 from ringside.identity import ProcessIdentity
+from ringside.launch.evidence import Resumable, advice
+from ringside.launch.inquest import Finding
 from ringside.launch.verdict import judge
+from ringside.records import Standing
 
 ELASTIC = """
 Failures:
@@ -30,6 +33,17 @@ def rank_error(run, rank, t, sentence, user_error=False):
 @pytest.fixture
 def run(make_run):
     return make_run("")
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_own", "says_resume"),
+    [("files", False, False), ("setup", False, False), ("setup", True, True),
+     ("data", False, True), ("killed", False, True)],
+)  # fmt: skip
+def test_the_checkpoint_that_was_refused_is_not_advised_again(cause, is_own, says_resume):
+    found = Resumable(Standing(path="checkpoints/last", epoch=1, step=9), "calm-fox", is_own)
+    said = advice(found, Finding(cause, 0, "It was refused.", mistake=True), None)
+    assert ("ringside resume calm-fox" in said) == says_resume
 
 
 def test_the_trainers_word_beats_a_late_stop_request(run):

@@ -6,6 +6,7 @@ import pytest
 
 from ringside.compare import compare
 from ringside.run import fold_run
+from ringside.rundir import RunDir
 from ringside.speedup import baseline_of, find_baseline, scaling_of, speedup, speedup_of
 
 OLD, BASE, RUN, OTHER = (
@@ -162,6 +163,36 @@ def test_a_run_that_is_nearly_a_baseline_is_named_with_what_differs(measured):
     found = measured({"training": {"channels_last": False}}, {})
     assert found.value is None
     assert found.reason.endswith("differs in channels_last: True and False")
+
+
+@pytest.mark.parametrize(
+    ("baseline", "why"),
+    [
+        # As many images per step as two devices have are no obstacle: that is strong scaling.
+        (
+            {"micro_batch": 128, "training": {"save_every_steps": 2}},
+            "differs in save_every_steps: none and 2",
+        ),
+        ({"micro_batch": 96}, "differs in batch: 64 and 96"),
+    ],
+    ids=str,
+)
+def test_only_obstacles_are_named_and_none_is_a_word(measured, baseline, why):
+    assert measured(baseline, {}).reason.endswith(why)
+
+
+def test_a_run_that_measured_nothing_is_not_named_as_nearly_a_baseline(root, make_spec, write_run):
+    write_run(make_spec("single", seed=1), OLD)
+    write_run(make_spec("single", micro_batch=96), BASE, epochs=0, state="failed")
+    found = speedup_of(root, fold_run(write_run(make_spec("ddp"), RUN)))
+    assert "calm-fox" not in found.reason
+    assert found.reason.endswith(f"{RunDir(root / OLD).name} differs in seed: 0 and 1")
+
+
+def test_what_only_started_runs_know_is_named_too(measured):
+    found = measured({"device_name": "H100"}, {"device_name": "A100"})
+    assert found.value is None
+    assert found.reason.endswith("differs in device name: A100 and H100")
 
 
 def test_a_run_far_from_a_baseline_is_not_named(measured):

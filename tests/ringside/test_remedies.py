@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from app import cli
+from app.commands import running
 from ringside.causes import FAILURE_KINDS, kind_of
 from ringside.command_line import command
+from ringside.hardware import Gpu, Hardware
 from ringside.launch.verdict import judge
 from ringside.records import ExitRecord, Failure, RankError, Standing, write_exit
 from ringside.remedies import failure_kind, kind_title, what_to_try
+from ringside.request import RunRequest, resolve
 from ringside.run import fold_run
 
 RUN = "20260101-000000-calm-fox"
@@ -111,6 +114,51 @@ def test_what_a_person_had_set_stays_set(make_spec):
     words = shlex.split(command(spec, settings={"num_workers": 0}))
     pairs = [word for before, word in itertools.pairwise(words) if before == "--set"]
     assert pairs == ["clip_norm=0.5", "compile=true", "num_workers=0"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {
+            "preset": "ddp_accum4", "seed": 7, "profile": 2, "batch": 32, "epochs": 1,
+            "image_size": 32, "processes": 2, "model": "test_resnet", "time_limit_s": 300,
+            "retries": 1, "queue": True,
+            "overrides": {
+                "mixed_precision": "bf16", "learning_rate": "0.1", "clip_norm": "0",
+                "compile": "true", "bucket_cap_mb": "null", "trackers": "tensorboard",
+                "environment.GLOO_SOCKET_IFNAME": "lo",
+            },
+        },
+        {
+            "preset": "fsdp", "processes": 2, "keep_global_batch": True, "beside": True,
+            "overrides": {"fsdp_reshard_after_forward": "false"},
+        },
+        {"preset": "ddp", "processes": 2, "gpus": (1, 3)},
+    ],
+)  # fmt: skip
+def test_the_command_of_a_run_asks_for_the_same_run(asked, monkeypatch):
+    """Read by the command line itself, and resolved on the same machine."""
+    started = []
+    monkeypatch.setattr(running, "start", lambda request, **_: started.append(request) or 0)
+    facts = {"memory_total_bytes": 2, "memory_used_bytes": 1, "compute_capability": (9, 0)}
+    gpus = tuple(Gpu(index=i, name="H200", uuid=f"GPU-{i}", **facts) for i in range(4))
+    machine = Hardware(gpus=gpus if "gpus" in asked else (), num_cores=2)
+    spec = resolve(RunRequest(**asked), machine)
+    with pytest.raises(SystemExit) as left:
+        cli.main(shlex.split(command(spec))[1:])
+    assert left.value.code == 0
+    again = resolve(started[0], machine)
+    same = {"sources": {}, "request_id": None}
+    assert msgspec.structs.replace(again, **same) == msgspec.structs.replace(spec, **same)
+
+
+def test_weights_separator_and_left_out_files_stay(make_spec):
+    spec = make_spec("single", weights="/w s/best.pth")
+    data = msgspec.structs.replace(spec.data, separator=";", skip=("a.png",))
+    words = shlex.split(command(msgspec.structs.replace(spec, data=data)))
+    assert words[words.index("--weights") + 1] == "/w s/best.pth"
+    assert words[words.index("--separator") + 1] == ";"
+    assert words.count("--skip-bad") == 1
 
 
 def test_a_path_with_spaces_is_quoted(make_spec):

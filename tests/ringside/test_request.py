@@ -7,7 +7,7 @@ import pytest
 
 from ringside.errors import RingsideError, RunDirError, SpecError
 from ringside.hardware import Gpu, Hardware
-from ringside.overrides import parse_overrides, read_value, with_overrides
+from ringside.overrides import OPTION_OF, parse_overrides, read_value, with_overrides
 from ringside.presets import Library
 from ringside.request import RunRequest, continue_run, resolve
 from ringside.sentences import plan_notes, plan_sentence
@@ -220,9 +220,12 @@ def test_what_cannot_run_is_refused_in_one_sentence(preset, hardware, fields, pa
         ("num_processes", "4", ["--processes"]),
         ("learning_rate", "fast", ["learning_rate must be a number above 0, not fast."]),
         ("learning_rate", "-1", ["learning_rate must be a number above 0, not -1."]),
-        ("learning_rate", "nan", ["learning_rate must be a number above 0, not nan."]),
+        ("learning_rate", "nan", ["learning_rate must be a finite number above 0, not nan."]),
         ("learning_rate", "", ["learning_rate must be a number above 0, not empty."]),
-        ("learning_rate", "1e999", ["a number above 0, not 1e999."]),
+        ("learning_rate", "1e999", ["a finite number above 0, not 1e999."]),
+        ("learning_rate", ".inf", ["a finite number above 0, not .inf."]),
+        ("ema_decay", "inf", ["a finite number above 0 and below 1, or null, not inf."]),
+        ("accumulation_steps", "3000000000", ["of at least 1 and at most 2147483647, not"]),
         ("learning_rate", "9" * 90, ["not 9999999999999999999999999999999999999999…."]),
         ("training.compile", "yes", ["compile must be true or false, not yes."]),
         ("num_workers", "none", ["num_workers must be a whole number from 0 to 256, or null"]),
@@ -244,6 +247,24 @@ def test_what_cannot_run_is_refused_in_one_sentence(preset, hardware, fields, pa
 def test_an_override_that_cannot_be_is_refused(key, text, parts):
     sentence = refusal(overrides={key: text})
     assert [part for part in parts if part not in sentence] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "option"),
+    [
+        ("epochs", "--epochs"), ("data", "--data"), ("model", "--model"), ("batch", "--batch"),
+        ("batch-size", "--batch"), ("seed", "--seed"), ("image_size", "--image-size"),
+        ("data.image_size", "--image-size"), ("time_limit_s", "--time-limit"),
+        ("num_processes", "--processes"), ("weights", "--weights"),
+    ],
+)  # fmt: skip
+def test_what_is_an_option_of_the_run_is_no_setting(key, option):
+    assert f"is given with {option}, not as a setting" in refusal(overrides={key: "1"})
+
+
+def test_no_setting_is_taken_for_an_option():
+    for kind in (TrainingSettings, FsdpConfig):
+        assert not set(kind.__struct_fields__) & OPTION_OF.keys()
 
 
 def test_every_setting_says_what_it_takes():
@@ -268,7 +289,7 @@ def test_names_are_given_as_one_word_or_several(text, names, monkeypatch):
 @pytest.mark.parametrize(
     ("pairs", "first", "second"),
     [
-        (["epochs=1"], None, None),
+        (["no_such=1"], None, None),
         (["learning_rate=1", "learning_rate=2"], "learning_rate=1", "learning_rate=2"),
         (["compile=true", "training.compile=false"], "compile=true", "training.compile=false"),
         (

@@ -24,7 +24,7 @@ ENGLISH = re.compile(r"(?<![\w./`-])[A-Za-z]{3,}(?![\w./_-])")
 NAMES = {
     "rank", "pid", "SIGKILL", "SystemExit", "BatchNorm", "GPU", "trace", "NCCL", "Ringside", "timm",
     "Hub", "ResNet", "decoder", "gpu", "cpu", "freeze", "backbone", "FSDP", "shell", "PowerSGD",
-    "ddp", "weights",
+    "ddp", "weights", "accuracy",
 }  # fmt: skip
 
 

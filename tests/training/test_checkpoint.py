@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections import namedtuple
 
 import msgspec
@@ -12,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from ringside.checkpoints import Thresholds, find_model, read_about, read_thresholds
-from ringside.errors import RunDirError
+from ringside.errors import RunDirError, SetupError
 from ringside.rundir import create_run_dir
 from training import checkpoint
 
@@ -77,6 +78,25 @@ def test_too_little_space_is_said_before_anything_is_written(run, monkeypatch):
     with pytest.raises(RunDirError, match=r"needs 5\.0 MB and 3\.0 MB are free in .*checkpoints"):
         checkpoint.save(run, "last", weights(2), about(2), state)
     assert saved_value(run) == 1
+
+
+def test_weights_that_have_changed_are_not_used(run):
+    folder = checkpoint.save(run, "best", weights(1), about(1))
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+    assert load_file(folder / "model.safetensors")  # which does not notice
+    with pytest.raises(SetupError, match=r"model\.safetensors is not what was written"):
+        checkpoint.load_model(folder, read_about(folder))
+
+
+def test_the_checksums_are_those_of_coreutils(run):
+    folder = checkpoint.save(run, "last", weights(1), about(1), {"step": 1})
+    names = ("classes.json", "model.safetensors", "thresholds.json", "training.pt")
+    words = subprocess.run(
+        ["sha256sum", *names], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert read_about(folder).checksums == dict(zip(words[1::2], words[::2], strict=True))
 
 
 def test_the_needed_bytes_are_those_of_the_tensors():

@@ -101,6 +101,15 @@ def test_missing_and_unexpected_names_are_counted_and_the_first_named(donor, tmp
     assert "the model has no extra.bias" in str(refused.value)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_value_that_is_not_finite_is_named(value, donor, tmp_path):
+    """Else the first loss would be none, and the learning rate be blamed for it."""
+    donor["fc.bias"][1] = value
+    torch.save(donor, tmp_path / "weights.pth")
+    with pytest.raises(SetupError, match=r"not finite, in fc\.bias"):
+        start_from(fresh(), tmp_path / "weights.pth", CLASSES)
+
+
 def test_another_model_is_refused_by_shape(tmp_path):
     donor = fresh().state_dict()
     donor["conv1.0.weight"] = torch.zeros(1, 1)

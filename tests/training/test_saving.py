@@ -168,6 +168,17 @@ def test_a_full_disk_is_one_warning_until_there_is_space_again(make_saver, monke
     assert isinstance(events[-1], Warned)
 
 
+def test_on_a_disk_that_is_full_from_the_start_no_checkpoint_is_said_to_be_kept(
+    make_saver, monkeypatch
+):
+    saver, events = make_saver()
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 500_000))
+    saver.now(Progress(epoch=1, step_in_epoch=2, step=2))
+    (warning,) = (event for event in events if isinstance(event, Warned))
+    assert "There is none so far, and training goes on" in warning.message
+    assert "is kept" not in warning.message
+
+
 def test_class_scores_of_a_newer_ringside_or_damaged_are_none(make_saver):
     saver, _ = make_saver()
     end_epoch(saver, 1, 0.5)

@@ -14,6 +14,7 @@ from accelerate.state import AcceleratorState
 from safetensors.torch import load_file, save_file
 
 from ringside import events as ev
+from ringside.checkpoints import checksums_of
 from ringside.errors import RingsideError, RunDirError, SetupError
 from ringside.hardware import Hardware
 from ringside.launch.verdict import judge
@@ -222,7 +223,18 @@ def damages(content: bytes) -> list[bytes]:
     return [*found, dice.randbytes(1000)]
 
 
+@pytest.mark.parametrize("name", [*FILES, "thresholds.json", "classes.json"])
+def test_a_byte_of_another_value_is_refused(checkpoint, spec, root, name):
+    """safetensors and torch read it: the length is right and the places that they look at are."""
+    content = bytearray((checkpoint / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (checkpoint / name).write_bytes(content)
+    with pytest.raises(RunDirError, match=f"cannot be resumed from: {name} is damaged"):
+        resume_from(checkpoint, spec, root).run()
+
+
 def test_a_damaged_checkpoint_is_one_sentence(checkpoint, spec, root):
+    alter_about(checkpoint, checksums={})  # as one that was written before there were any
     for name in FILES:
         content = (checkpoint / name).read_bytes()
         for damage in damages(content):
@@ -244,6 +256,7 @@ def test_a_damaged_checkpoint_is_one_sentence(checkpoint, spec, root):
 def test_weights_of_another_model_are_one_sentence(checkpoint, spec, root):
     weights = load_file(checkpoint / "model.safetensors")
     save_file(weights | {"fc.bias": torch.zeros(3)}, checkpoint / "model.safetensors")
+    alter_about(checkpoint, checksums=checksums_of(checkpoint))
     with pytest.raises(RunDirError, match=r"its fc\.bias has shape \[3\] and .* \[16\]"):
         resume_from(checkpoint, spec, root).run()
 

@@ -16,7 +16,7 @@ from ringside.data.folder.records import Record, Records
 from ringside.data.folder.table import TABLE_SUFFIXES
 from ringside.data.notes import Note, joined
 from ringside.data.splits import TRAIN_NAMES, is_split_name, roles
-from ringside.errors import DataError, NoImagesError
+from ringside.errors import NoImagesError, TooFewClassesError
 from ringside.words import say, say_count
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".7z", ".rar")
@@ -25,7 +25,7 @@ ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".
 def read_class_folders(listing: Listing) -> Records:
     """All images in class folders, as a single-label task.
 
-    Raises `DataError` when there are fewer than two classes.
+    Raises `TooFewClassesError` when there are fewer than two.
     """
     paths = [path.split("/") for path in listing.images()]
     role_of = roles(_split_folders(paths))
@@ -83,7 +83,7 @@ def _require_two_classes(found: set[str], listing: Listing) -> None:
             if found
             else say("dataset.no_class_folders")
         )
-        raise DataError(
+        raise TooFewClassesError(
             say(
                 "dataset.too_few_classes", root=listing.root, where=where, hint=_table_hint(listing)
             )

@@ -10,7 +10,7 @@ from ringside.data.folder.records import Record
 from ringside.data.images import Task
 from ringside.data.notes import Note, WarningCode
 from ringside.data.stratify import choose_val
-from ringside.errors import DataError
+from ringside.errors import DataError, TooFewClassesError
 from ringside.words import say, say_count, say_few
 
 SEED = 0
@@ -37,16 +37,20 @@ def with_splits(
 
 
 def refuse_unusable(records: Sequence[Record], task: Task, name: str) -> None:
-    """`DataError` where nothing can be learned from the records of the data `name`."""
+    """`DataError` where nothing can be learned from the records of the data `name`.
+
+    `TooFewClassesError` where there are records, so that leaving some out would not help.
+    """
     if not records:
         raise DataError(say("dataset.none_usable", name=name))
     labels = {label for record in records for label in record.labels}
     if not labels:
-        raise DataError(say("dataset.none_labelled", name=name))
+        raise TooFewClassesError(say("dataset.none_labelled", name=name))
     if task == "single_label" and len(labels) == 1:
-        raise DataError(say("dataset.one_class", name=name, label=min(labels)))
+        raise TooFewClassesError(say("dataset.one_class", name=name, label=min(labels)))
     if len(records) > 1 and all(set(record.labels) == labels for record in records):
-        raise DataError(say("dataset.same_labels", name=name, labels=", ".join(sorted(labels))))
+        names = ", ".join(sorted(labels))
+        raise TooFewClassesError(say("dataset.same_labels", name=name, labels=names))
 
 
 def notes_on_lost(left_out: Iterable[Collection[str]], records: Sequence[Record]) -> list[Note]:

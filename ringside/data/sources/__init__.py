@@ -7,5 +7,6 @@ refuses what it does not understand), and `claims_folder(path: Path) -> bool` fo
 recognises folders of its own. Three more for sources that no name alone opens: `BY_NAME = False`,
 `spec_of(text: str) -> DataSpec | None` for texts of its own, and `READS_TABLES = True` where
 a person may say what separates the labels of a cell. `num_training(spec: DataSpec, enough: int) ->
-int | None` counts the training pictures before a run starts, where that takes a moment.
+int | None` counts the training pictures before a run starts, where that takes a moment, and
+`task_of(spec: DataSpec) -> Task | None` tells then whether pictures have one class or any number.
 """

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringside.data.classes import class_list, multi_hot
-from ringside.data.images import ImageData, PackedBytes, StoredImages, fingerprint_of
+from ringside.data.images import ImageData, PackedBytes, StoredImages, Task, fingerprint_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +61,11 @@ def _num_training() -> int:
 def num_training(spec: DataSpec, enough: int) -> int:  # noqa: ARG001
     """All of them, whatever is enough."""
     return _num_training()
+
+
+def task_of(spec: DataSpec) -> Task:  # noqa: ARG001
+    """Any number of labels a picture."""
+    return "multi_label"
 
 
 def _split(rows: list[dict[str, Any]], split: str, classes: tuple[str, ...]) -> StoredImages:

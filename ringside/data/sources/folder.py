@@ -18,8 +18,8 @@ from ringside.data.folder.listing import Listing, is_small
 from ringside.data.folder.reading import read_images
 from ringside.data.folder.records import Record
 from ringside.data.folder.twins import equal_files
-from ringside.data.images import FileImages, ImageData, PackedBytes, fingerprint_of
-from ringside.errors import DataError, NoImagesError
+from ringside.data.images import FileImages, ImageData, PackedBytes, Task, fingerprint_of
+from ringside.errors import DataError, NoImagesError, TooFewClassesError
 from ringside.words import say
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ def num_training(spec: DataSpec, enough: int) -> int | None:
     """The images to train on; None for large folders, and for those that a run refuses itself.
 
     Where files are left out somebody has read all of them: then counting is no matter of time, and
-    `DataError` says at once what else cannot be used. `NoImagesError` for a folder without any.
+    `DataError` says at once what else cannot be used. `NoImagesError` for a folder without any,
+    `TooFewClassesError` where all are labelled alike: leaving files out mends neither.
     """
     if spec.skip:
         return len(open_source(spec, frozenset(spec.skip)).train)
@@ -91,14 +92,30 @@ def num_training(spec: DataSpec, enough: int) -> int | None:
     try:
         found = read_images(path, spec.separator)
         records = found.records.records
+        if records:
+            refuse_unusable(records, found.records.task, spec.path or "")
         if not any(record.split == "val" for record in records) and len(records) > 4 * enough:
             return None  # a fifth validates; drawing it would take longer than listing
         dealt, _ = with_splits(records, spec.label, lambda them: _twins(found.listing, them))
-    except NoImagesError:
+    except (NoImagesError, TooFewClassesError):
         raise
     except DataError:
         return None
     return sum(record.split == "train" for record in dealt)
+
+
+def task_of(spec: DataSpec) -> Task | None:
+    """What the class folders or the table say; None for large ones and those that cannot be read.
+
+    A run refuses the latter itself.
+    """
+    path = Path(spec.path or "")
+    if not is_small(path):
+        return None
+    try:
+        return read_images(path, spec.separator).records.task
+    except DataError:
+        return None
 
 
 def _twins(listing: Listing, records: list[Record]) -> list[list[int]]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ringside.data.images import FileImages, ImageData, ImageSplit, PackedBytes, fingerprint_of
+from ringside.data.images import (
+    FileImages,
+    ImageData,
+    ImageSplit,
+    PackedBytes,
+    Task,
+    fingerprint_of,
+)
 from ringside.data.prepare.files import IMAGES, INDEX, MARKER, PIXELS, read_marker
 from ringside.data.prepare.pictures import RawImages
 from ringside.data.prepare.reading import damaged, read_prepared
@@ -77,6 +84,12 @@ def num_training(spec: DataSpec, enough: int) -> int | None:  # noqa: ARG001
         return len(open_source(spec, frozenset(spec.skip)).train)
     marker = read_marker(Path(spec.path or ""))
     return marker.num_train if marker else None
+
+
+def task_of(spec: DataSpec) -> Task | None:
+    """As the marker says."""
+    marker = read_marker(Path(spec.path or ""))
+    return marker.task if marker else None
 
 
 def _targets(labels: list[list[int]], num_classes: int) -> NDArray[np.uint8]:

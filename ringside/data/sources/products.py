@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringside.data.classes import multi_hot
-from ringside.data.images import ImageData, fingerprint_of
+from ringside.data.images import ImageData, Task, fingerprint_of
 from ringside.data.products.files import GENERATOR_VERSION, METADATA_NAME, read_manifest
 from ringside.data.products.labels import (
     MATERIALS,
@@ -112,6 +112,11 @@ def num_training(spec: DataSpec, enough: int) -> int | None:
     if profile is None:
         return None
     return sum(not is_val(profile, i) for i in range(profile.num_images))
+
+
+def task_of(spec: DataSpec) -> Task | None:
+    """Drawn pictures have several labels; written ones what their tables say."""
+    return "multi_label" if spec.path is None else folder.task_of(spec)
 
 
 def _split(

@@ -7,7 +7,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringside.data.images import ImageData
+from ringside.data.images import ImageData, Task
 from ringside.errors import DataError
 from ringside.words import say
 
@@ -89,6 +89,11 @@ def open_source(spec: DataSpec) -> ImageData:
 def num_training(spec: DataSpec, enough: int) -> int:  # noqa: ARG001
     """As many as the profile says."""
     return check_profile(spec.profile)
+
+
+def task_of(spec: DataSpec) -> Task:  # noqa: ARG001
+    """Any number of labels a picture."""
+    return "multi_label"
 
 
 def check_profile(profile: str | None) -> int:
