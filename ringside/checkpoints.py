@@ -137,13 +137,13 @@ def checksums_of(folder: Path) -> dict[str, str]:
     return {name: _sha256(folder / name) for name in names}
 
 
-def damaged_file(folder: Path, *names: str) -> str | None:
+def damaged_file(folder: Path, about: About, *names: str) -> str | None:
     """The first of these files (all that are known without any) that is not as it was written.
 
     safetensors and torch read a file of the right length whatever its bytes are. A file that is not
-    there is not damaged. RunDirError when the description cannot be read.
+    there is not damaged.
     """
-    checksums = read_about(folder).checksums
+    checksums = about.checksums
     for name in names or tuple(checksums):
         path = folder / name
         if name in checksums and path.is_file() and _sha256(path) != checksums[name]:

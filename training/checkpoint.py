@@ -119,7 +119,7 @@ def load_weights(model: nn.Module, path: Path) -> None:
 def load_model(folder: Path, about: About) -> nn.Module:
     """The plain timm model of a checkpoint or exported folder, on the CPU, ready to predict."""
     arguments: dict[str, Any] = {"num_classes": len(about.classes)}
-    if damaged_file(folder, WEIGHTS):
+    if damaged_file(folder, about, WEIGHTS):
         reason = say("refused.damaged", name=WEIGHTS)
         raise SetupError(say("refused.weights_unloadable", path=folder, reason=reason))
     try:

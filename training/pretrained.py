@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from timm.models import load_state_dict
 from torch import nn
 
-from ringside.checkpoints import ABOUT, CLASSES, WEIGHTS, damaged_file
+from ringside.checkpoints import ABOUT, CLASSES, WEIGHTS, damaged_file, read_about
 from ringside.data import read_classes
 from ringside.errors import RingsideError, SetupError
 from ringside.weights_file import fault_of
@@ -31,7 +31,7 @@ def start_from(model: nn.Module, source: Path, classes: tuple[str, ...]) -> str 
     A head made for other classes is left as it was initialised; the sentence returned says so. Any
     other difference in names or shapes is a SetupError.
     """
-    if (source / ABOUT).is_file() and damaged_file(source, WEIGHTS):
+    if (source / ABOUT).is_file() and damaged_file(source, read_about(source), WEIGHTS):
         raise _unreadable(source, say("refused.damaged", name=WEIGHTS))
     weights = read_weights(source / WEIGHTS if source.is_dir() else source)
     own = model.state_dict()

@@ -99,12 +99,13 @@ def _raw_weights(engine: Any) -> dict[str, Any] | None:
     return {name: tensor.cpu() for name, tensor in engine.plain.state_dict().items()}
 
 
-def restore(engine: Any, folder: Path) -> Progress:
+def restore(engine: Any, folder: Path, about: About | None = None) -> Progress:
     """Load weights, optimizer and generators of a checkpoint folder; returns where it stood.
 
-    RunDirError when a file is missing or damaged or the weights are those of another model.
+    RunDirError when a file is missing or damaged or the weights are those of another model; by
+    the checksums of `about` where it is given.
     """
-    weights, state, progress = _read(folder)
+    weights, state, progress = _read(folder, about)
     _refuse_other_model(engine.plain, weights, folder)
     if engine.ema is not None:
         engine.ema.module.load_state_dict(weights)
@@ -122,8 +123,8 @@ def restore(engine: Any, folder: Path) -> Progress:
     return progress
 
 
-def _read(folder: Path) -> _Saved:
-    if name := damaged_file(folder):
+def _read(folder: Path, about: About | None) -> _Saved:
+    if about and (name := damaged_file(folder, about)):
         raise _unusable(folder, name, say("refused.is_damaged"))
     with _readable(folder, WEIGHTS):
         weights = load_file(folder / WEIGHTS)

@@ -171,7 +171,7 @@ class Session:
         for difference in differences(about, self.spec, data):
             note = say("noted.not_as_before", difference=difference)
             self.writer.write(Warned(code="resume", message=note))
-        saved = restore(self.engine, folder)
+        saved = restore(self.engine, folder, about)
         progress = trainer.take_up(saved)
         saver.take_up(folder)
         self.say(f"resumed at step {progress.step} of epoch {progress.epoch}")

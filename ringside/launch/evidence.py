@@ -39,7 +39,8 @@ def last_checkpoint(run: RunDir, spec: RunSpec | None) -> Resumable | None:
             continue
         try:
             about = read_about(folder)
-            is_whole = (folder / WEIGHTS).exists() and damaged_file(folder) is None
+            is_away = WEIGHTS in about.checksums and not (folder / WEIGHTS).exists()
+            is_whole = not is_away and damaged_file(folder, about) is None
         except (RingsideError, OSError):
             continue
         if not is_whole:

@@ -49,7 +49,7 @@ def test_data_parallel_has_one_process_for_the_chosen_gpus(gpus):
         ("single", {"gpus": (0, 1)}, "This preset trains on one GPU, and 2 were chosen"),
         ("data_parallel", {"gpus": (2,)}, "at least two GPUs and the run has 1"),
         ("ddp", {"queue": True, "beside": True}, "either waits in the queue or starts beside"),
-        ("ddp", {"time_limit_s": 0}, "A time limit lies between"),
+        ("ddp", {"time_limit_s": 0}, "The time limit 0 s is out of range"),
         ("ddp", {"retries": 2}, "tried again at most 1 time, not 2"),
     ],
 )
