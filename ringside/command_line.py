@@ -65,7 +65,7 @@ def _own_settings(spec: RunSpec) -> dict[str, str]:
         if key == "accelerate.fsdp_config":
             found |= _of_fsdp(spec)
         elif part in parts and name != "num_processes" and hasattr(parts[part], name):
-            found[name] = _text(getattr(parts[part], name))
+            found[name] = setting_text(getattr(parts[part], name))
     return found | _own_variables(spec)
 
 
@@ -84,13 +84,13 @@ def _of_fsdp(spec: RunSpec) -> dict[str, str]:
     config, usual = spec.accelerate.fsdp_config or FsdpConfig(), FsdpConfig()
     names = FsdpConfig.__struct_fields__
     return {
-        name: _text(getattr(config, name))
+        name: setting_text(getattr(config, name))
         for name in names
         if getattr(config, name) != getattr(usual, name)
     }
 
 
-def _text(value: object) -> str:
+def setting_text(value: object) -> str:
     """A value as `--set` takes it: as YAML writes it, a list as words with commas."""
     if isinstance(value, tuple):
         return ",".join(map(str, value))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ringside.command_line import setting_text
 from ringside.doctor.findings import Finding
 from ringside.doctor.phrasing import Remedy
 from ringside.spec import RunSpec, TrainingSettings
@@ -159,7 +160,7 @@ def by_hand(spec: RunSpec) -> dict[str, str]:
     if spec.accelerate.fsdp_config is not None and file.accelerate.fsdp_config is not None:
         pairs.append((spec.accelerate.fsdp_config, file.accelerate.fsdp_config))
     found = {
-        name: _text(getattr(own, name))
+        name: setting_text(getattr(own, name))
         for own, given in pairs
         for name in own.__struct_fields__
         if getattr(own, name) != getattr(given, name)
@@ -179,7 +180,7 @@ def asked_for(spec: RunSpec) -> dict[str, str]:
     parts = {"training": spec.training, "accelerate": spec.accelerate}
     keys = [key.partition(".") for key, source in spec.sources.items() if source == "flag"]
     return {
-        name: _text(getattr(parts[part], name))
+        name: setting_text(getattr(parts[part], name))
         for part, _, name in keys
         if part in parts and name in _OF_EVERY_STRATEGY
     }
@@ -199,15 +200,6 @@ def file_of(preset: str) -> PresetFile | None:
 _OF_EVERY_STRATEGY = {"mixed_precision", "accumulation_steps"} | {
     name for name in TrainingSettings.__struct_fields__ if name not in DISTRIBUTED_SETTINGS
 }
-
-
-def _text(value: object) -> str:
-    """A value as YAML writes it, a list as words with commas."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def estimate_command(spec: RunSpec) -> str:
